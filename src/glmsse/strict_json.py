@@ -1,0 +1,154 @@
+"""JSON as RFC 8259 has it, with the same answer on every interpreter.
+
+The standard decoder does the work; this module adds what it leaves open: nesting and number length are capped before
+the interpreter's own limits can show, equal keys and numbers beyond a double are seen.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isinf
+from typing import Any
+
+from .limits import Limits
+
+_BLANKS = " \t\n\r"
+_NUMBER_CHARS = frozenset("0123456789+-.eE")
+_NUMBER_STARTS = frozenset("0123456789-")
+
+
+class JSONFault(Exception):
+    """Text that strict JSON refuses; `code` is json_too_deep, json_number_too_long or bad_json."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class StrictDecoder:
+    """Decodes one text after the other under the JSON caps of `limits`.
+
+    After each `decode`, `duplicate_key` and `nonfinite` say whether the text had equal keys in one object, or NaN,
+    Infinity or a number beyond a double. The value is built all the same (the last key wins): the caller judges.
+    """
+
+    __slots__ = ("_max_depth", "_max_number", "_number_too_long", "_scan_once", "duplicate_key", "nonfinite")
+
+    def __init__(self, limits: Limits) -> None:
+        self._max_depth = limits.max_json_depth
+        self._max_number = limits.max_number_chars
+        self.duplicate_key = self.nonfinite = self._number_too_long = False
+        decoder = json.JSONDecoder(
+            object_pairs_hook=self._object,
+            parse_int=self._integer,
+            parse_float=self._float,
+            parse_constant=self._constant,
+        )
+        self._scan_once = decoder.scan_once
+
+    def decode(self, text: str) -> Any:
+        """The value of `text`, which must be one JSON text with nothing but blanks around it; else JSONFault.
+
+        Judged in this order: nesting, length of numbers, grammar.
+        """
+        self.duplicate_key = self.nonfinite = self._number_too_long = False
+        text = text.strip(_BLANKS)
+        # Brackets inside of strings count here too, so this only says when a closer look is not needed.
+        if text.count("{") + text.count("[") > self._max_depth:
+            self._judge_size(text)
+        code = None
+        value = None
+        try:
+            value, end = self._scan_once(text, 0)
+        except (ValueError, StopIteration):
+            code = "bad_json"
+        else:
+            if end != len(text):
+                code = "bad_json"
+        if code or self._number_too_long:
+            self._judge_size(text)
+        if code:
+            raise JSONFault(code)
+        return value
+
+    def _judge_size(self, text: str) -> None:
+        """Raise JSONFault if the text nests too deep or has a number that is too long, JSON or not."""
+        depth, number = measure(text)
+        if depth > self._max_depth:
+            raise JSONFault("json_too_deep")
+        if number > self._max_number:
+            raise JSONFault("json_number_too_long")
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            self.duplicate_key = True
+        return value
+
+    def _integer(self, digits: str) -> int:
+        if len(digits) > self._max_number:
+            self._number_too_long = True
+            return 0
+        return int(digits)
+
+    def _float(self, digits: str) -> float:
+        if len(digits) > self._max_number:
+            self._number_too_long = True
+            return 0.0
+        value = float(digits)
+        if isinf(value):
+            self.nonfinite = True
+        return value
+
+    def _constant(self, name: str) -> float:
+        self.nonfinite = True
+        return float(name)
+
+
+def measure(text: str) -> tuple[int, int]:
+    """The deepest nesting and the longest number outside of strings, for any text, in linear time."""
+    deepest = depth = longest = 0
+    at, end = 0, len(text)
+    while at < end:
+        char = text[at]
+        if char == '"':
+            at = _string_end(text, at)
+        elif char in _NUMBER_STARTS:
+            start = at
+            while at < end and text[at] in _NUMBER_CHARS:
+                at += 1
+            longest = max(longest, at - start)
+        else:
+            if char in "{[":
+                depth += 1
+                deepest = max(deepest, depth)
+            elif char in "}]":
+                depth -= 1
+            at += 1
+    return deepest, longest
+
+
+def _string_end(text: str, start: int) -> int:
+    """The position behind the string that opens at `start`; the end of the text if it never closes."""
+    at = start + 1
+    while True:
+        quote = text.find('"', at)
+        if quote < 0:
+            return len(text)
+        before = quote
+        while before > at and text[before - 1] == "\\":
+            before -= 1
+        at = quote + 1
+        if (quote - before) % 2 == 0:
+            return at
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """Whether the text cannot be encoded because half of a surrogate pair stands alone."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
