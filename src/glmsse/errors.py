@@ -29,7 +29,7 @@ class GlmsseError(Exception):
     events       what was completed before the fault in the same call (filled by `SSEFramer.feed` only)
     """
 
-    outcome: ClassVar[str | None] = None
+    outcome: ClassVar[str] = "misuse"
     fact_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -221,6 +221,7 @@ CODES: dict[str, tuple[type[GlmsseError], str, str]] = {
     "cancelled": (IncompleteStream, CONNECTION_CLOSE, "the reader gave up before the answer was complete"),
     "tool_id_missing": (RejectedError, TOOL_VALIDATION, "a tool call has no id, so its result could not be returned"),
     "tool_name_missing": (RejectedError, TOOL_VALIDATION, "a tool call has no name"),
+    "tool_not_offered": (RejectedError, TOOL_VALIDATION, "a tool call names a tool that is not in the tools given to ChatStream"),
     "tool_finish_without_calls": (RejectedError, TOOL_VALIDATION, "the finish reason is tool_calls, but there is no call"),
     "tools_without_tool_finish": (RejectedError, TOOL_VALIDATION, "there are tool calls, but the finish reason is stop"),
     "arguments_empty": (RejectedError, TOOL_VALIDATION, "the arguments of a tool call are empty"),

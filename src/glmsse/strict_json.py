@@ -105,6 +105,11 @@ class StrictDecoder:
         return float(name)
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing but what JSON counts as white space."""
+    return not text.strip(_BLANKS)
+
+
 def measure(text: str) -> tuple[int, int]:
     """The deepest nesting and the longest number outside of strings, for any text, in linear time."""
     deepest = depth = longest = 0

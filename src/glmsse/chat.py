@@ -1,0 +1,334 @@
+"""`ChatStream`: the bytes of one streamed chat completion in, typed events out, one verdict at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ._single_use import SingleUse
+from .assembly import Assembly
+from .chunk import BLANKS, SENTINEL, ChunkReader
+from .completion import Completion
+from .errors import CLOSE_CODES, GlmsseError, MisuseError, limit_fault
+from .events import ChatEvent, Done, Failed, Usage
+from .framing import ServerSentEvent, SSEFramer
+from .limits import Limits, checked_limits
+from .offered_tools import offered_names
+from .profiles import Policy
+from .provider import read_report
+from .response import MOST_BODY_BYTES, Headers, ResponseHead, read_head
+from .verdict import Evidence, Verdict, judge
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class ChatStream(SingleUse):
+    """Reads one streamed chat completion.
+
+    profile      one of PROFILES: the tolerances that are on; `zai` is strict
+    allow, deny  names of TOLERANCES to turn on or off beside the profile; deny wins
+    limits       caps, see Limits
+    tools        the request's tools; if given, a call of any other name is refused as tool_not_offered
+    choices      how many choices were asked for (`n` of the request); each needs its finish reason
+    deltas       False: no event for pieces and calls, only finish, usage, done and failed
+    collect      False: no text is kept, so the snapshot has none and the verdict offers no tool_calls
+    digest       True: the verdict has a SHA-256 over the events seen
+
+    `feed` never raises for what the peer sent: the last event is then `Failed`. MisuseError is for the caller alone: a
+    wrong type, an unknown option, a call out of turn, two threads in one stream. One object serves one response.
+    """
+
+    __slots__ = (
+        "_assembly",
+        "_body",
+        "_busy",
+        "_bytes_ignored",
+        "_closed",
+        "_digest",
+        "_evidence",
+        "_framer",
+        "_head",
+        "_limits",
+        "_policy",
+        "_reader",
+        "_refused",
+        "_verdict",
+        "events_seen",
+    )
+
+    def __init__(
+        self,
+        profile: str = "zai",
+        *,
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        limits: Limits | None = None,
+        tools: Iterable[dict[str, Any]] | None = None,
+        choices: int = 1,
+        deltas: bool = True,
+        collect: bool = True,
+        digest: bool = False,
+    ) -> None:
+        self._limits = checked_limits(limits)
+        self._policy = Policy(profile, allow, deny)
+        for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
+            if not isinstance(value, bool):
+                raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
+        if type(choices) is not int or choices < 1:
+            raise MisuseError("choices takes a positive int")
+        if self._limits.max_choices is not None and choices > self._limits.max_choices:
+            raise MisuseError("choices is more than Limits.max_choices")
+        self._framer = SSEFramer(self._limits)
+        self._reader = ChunkReader(self._limits, self._policy)
+        self._assembly = Assembly(self._limits, self._policy, choices=choices, deltas=deltas, collect=collect)
+        self._evidence = Evidence(self._assembly, self._policy, self._limits, offered_tools=offered_names(tools))
+        self._digest = sha256() if digest else None
+        self._head: ResponseHead | None = None
+        self._refused: GlmsseError | None = None
+        self._body = bytearray()
+        self._bytes_ignored = 0
+        self._busy = False
+        self._closed = False
+        self._verdict: Verdict | None = None
+        self.events_seen = 0
+
+    def start(self, status: int, headers: Headers) -> list[ChatEvent]:
+        """Check the response before its body: status 200, then text/event-stream, then no content coding left.
+
+        Returns nothing, or `[Failed]`; then feed the body all the same (it may say why) and close for the verdict.
+        """
+        if self._head is not None or self.bytes_seen or self.events_seen or self._closed:
+            raise MisuseError("start comes once, before the first feed, add or close")
+        self._head = read_head(status, headers)
+        self._refused = self._head.fault(self._policy)
+        return [Failed(self._refused)] if self._refused else []
+
+    def feed(self, data: Buffer) -> list[ChatEvent]:
+        """The events that these bytes complete. `data` is any C-contiguous bytes-like object, cut anywhere.
+
+        After `[DONE]`, a fault or a refused start the bytes are counted and nothing is returned.
+        """
+        problem = self._out_of_turn("feed")
+        if problem:
+            del data
+            raise MisuseError(problem)
+        events: list[ChatEvent] = []
+        self._busy = True
+        try:
+            misuse = self._feed(data, events)
+        finally:
+            self._busy = False
+            del data
+        if misuse is not None:
+            raise misuse
+        return events
+
+    def add(self, chunk: dict[str, Any]) -> list[ChatEvent]:
+        """The events of one chunk that was parsed elsewhere. It never is the sentinel: alone, `add` needs
+        `done_optional`. Each counts into `max_events`; strict JSON cannot be judged any more."""
+        problem = self._out_of_turn("add")
+        if not problem and not isinstance(chunk, dict):
+            problem = f"add takes a dict, not {type(chunk).__name__}"
+        if problem:
+            del chunk
+            raise MisuseError(problem)
+        events: list[ChatEvent] = []
+        if self._verdict is not None or self._refused is not None:
+            return events
+        self._busy = True
+        try:
+            self._guard(self._read_added, chunk, self.bytes_seen, events)
+        finally:
+            self._busy = False
+        return events
+
+    def close(self, error: BaseException | str | None = None) -> Verdict:
+        """The verdict, now that the body has ended; again and again the same one.
+
+        error  what ended it, if it did not end by itself: an exception, or one of deadline_first_byte, deadline_idle,
+               deadline_total and cancelled (which an exception may carry as its `code`). Another exception or word
+               leaves the code to the evidence. After `[DONE]` or a fault it changes nothing.
+        """
+        if self._busy:
+            raise MisuseError("close was called while feed was at work")
+        if error is not None and not isinstance(error, (str, BaseException)):
+            raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
+        self._closed = True
+        if self._verdict is None:
+            self._evidence.clean_end = error is None
+            self._evidence.close_code = _close_code(error)
+            if self._refused:
+                self._evidence.fault = self._refused
+                self._judge(self.bytes_seen)
+            else:
+                self._end_body()
+        assert self._verdict is not None
+        return self._verdict
+
+    @property
+    def snapshot(self) -> Completion:
+        """What has been received so far. Built at each call, so ask for it at the end, not at every event."""
+        return self._assembly.snapshot()
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict, from `[DONE]`, a fault or `close` on; it never changes."""
+        return self._verdict
+
+    @property
+    def phase(self) -> str:
+        """waiting, started, reasoning, answering or calling (whatever came last), complete or failed."""
+        if self._refused:
+            return "failed"
+        if self._verdict is not None:
+            return "complete" if self._verdict.accepted else "failed"
+        return self._assembly.activity or ("started" if self._evidence.read_any else "waiting")
+
+    @property
+    def done(self) -> bool:
+        """Whether `[DONE]` came."""
+        return self._evidence.done
+
+    @property
+    def failed(self) -> bool:
+        """Whether the answer may not be used: a refused start, a fault, or a verdict that is not accepted."""
+        return self.phase == "failed"
+
+    @property
+    def usage(self) -> Usage | None:
+        """The last usage event."""
+        return self._assembly.usage
+
+    @property
+    def bytes_seen(self) -> int:
+        """All bytes fed, those behind the end too."""
+        return self._framer.bytes_seen + self._bytes_ignored
+
+    def __repr__(self) -> str:
+        return f"<ChatStream {self.phase}, {self.bytes_seen} bytes, {self.events_seen} events>"
+
+    def _out_of_turn(self, verb: str) -> str | None:
+        if self._busy:
+            return f"{verb} was called while the stream was at work: one stream, one thread"
+        if self._closed:
+            return f"{verb} was called after close"
+        return None
+
+    def _feed(self, data: Buffer, events: list[ChatEvent]) -> MisuseError | None:
+        """Appends to `events`; returns instead of raising, so that no frame with input is left in a traceback."""
+        if self._verdict is not None or self._refused is not None:
+            return self._ignore(data)
+        fault: GlmsseError | None = None
+        try:
+            received = self._framer.feed(data)
+        except MisuseError as error:
+            return MisuseError(error.reason or "")
+        except GlmsseError as error:
+            received, fault = error.events, error.again()
+        for event in received:
+            if self._verdict is not None:
+                return None
+            self._guard(self._read_event, event, event.offset, events)
+        if fault is not None and self._verdict is None:
+            self._fail(fault, events)
+        return None
+
+    def _ignore(self, data: Buffer) -> MisuseError | None:
+        """Count bytes that are not read any more; of a refused response keep the start of the body."""
+        try:
+            view = memoryview(data)
+        except TypeError:
+            return MisuseError(f"feed takes a bytes-like object, not {type(data).__name__}")
+        if not view.c_contiguous:
+            return MisuseError("feed takes a C-contiguous buffer")
+        self._bytes_ignored += view.nbytes
+        if self._refused:
+            self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
+        return None
+
+    def _guard(self, read: Callable[[Any, list[ChatEvent]], None], item: object, offset: int, events: list[ChatEvent]) -> None:
+        """Read one event or chunk; a fault in it ends the stream, at the offset of its block."""
+        self.events_seen += 1
+        try:
+            read(item, events)
+        except GlmsseError as error:
+            # A fresh error: the one raised holds frames, and these hold text.
+            fault = error.again()
+        else:
+            return
+        fault.offset = offset
+        self._fail(fault, events)
+
+    def _read_event(self, event: ServerSentEvent, events: list[ChatEvent]) -> None:
+        if self._digest is not None:
+            data = event.data.encode()
+            self._digest.update(b"%b\n%d\n%b\n" % (event.event.encode(), len(data), data))
+        text = event.data.strip(BLANKS)
+        if event.event == "error":
+            raise read_report(self._reader.whole_object(text)).as_fault()
+        if text == SENTINEL:
+            self._finish(event.offset, events)
+        elif text:
+            for chunk in self._reader.read(text):
+                self._read_chunk(chunk, events)
+
+    def _read_added(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
+        most = self._limits.max_events
+        if most is not None and self.events_seen > most:
+            raise limit_fault("max_events", most, self.events_seen)
+        if self._digest is not None:
+            self._digest.update(json.dumps(chunk, default=lambda value: type(value).__name__).encode())
+        self._read_chunk(chunk, events)
+
+    def _read_chunk(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
+        if self._assembly.take(chunk, events):
+            self._evidence.read_any = True
+
+    def _finish(self, offset: int, events: list[ChatEvent]) -> None:
+        self._assembly.end(events)
+        self._evidence.read_any = self._evidence.done = True
+        events.append(Done())
+        self._judge(offset)
+
+    def _fail(self, fault: GlmsseError, events: list[ChatEvent]) -> None:
+        events.append(Failed(fault))
+        self._evidence.fault = fault
+        self._judge(self.bytes_seen)
+
+    def _end_body(self) -> None:
+        """The body ended without the sentinel."""
+        self._evidence.tail = self._framer.tail
+        if self._evidence.clean_end and self._policy.allows("flush_tail"):
+            self._flush_tail()
+        if self._verdict is None:
+            self._judge(self.bytes_seen)
+
+    def _flush_tail(self) -> None:
+        event = self._framer._tail_event()
+        if event is None:
+            return
+        text = event.data.strip(BLANKS)
+        if text == SENTINEL or self._reader.whole_object(text) is not None:
+            self._policy.use("flush_tail")
+            self._evidence.tail = 0
+            self._guard(self._read_event, event, event.offset, [])
+
+    def _judge(self, offset: int) -> None:
+        evidence = self._evidence
+        evidence.offset = offset
+        if self._head is not None:
+            evidence.status_checked = True
+            evidence.retry_after = self._head.retry_after
+            if self._refused:
+                evidence.report = self._head.report(bytes(self._body))
+        if self._digest is not None:
+            evidence.digest = self._digest.hexdigest()
+        self._verdict = judge(evidence)
+
+
+def _close_code(error: BaseException | str | None) -> str | None:
+    code = error if isinstance(error, str) else getattr(error, "code", None)
+    return code if isinstance(code, str) and code in CLOSE_CODES else None
