@@ -1,0 +1,1 @@
+"""The commands. Each module has `add_to(commands)`, which describes its options and sets the function that runs it."""

@@ -1,0 +1,81 @@
+"""Where the bytes come from, and how a stream for them is set up: the options that the reading commands share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, BinaryIO
+
+from ..chat import ChatStream
+from ..limits import Limits
+from ..profiles import PROFILES
+from .outcome import Unreadable
+from .terminal import Progress, safe
+
+READ_BYTES = 64 * 1024
+
+
+def add_stream_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say how strictly a stream is read."""
+    parser.add_argument("--profile", default="zai", choices=PROFILES, help="tolerances of a kind of host (default: zai)")
+    parser.add_argument("--allow", action="append", default=[], metavar="NAME", help="turn a tolerance on (repeatable)")
+    parser.add_argument("--deny", action="append", default=[], metavar="NAME", help="turn a tolerance off (repeatable)")
+    parser.add_argument("--choices", type=int, default=1, metavar="N", help="how many choices to expect (default: 1)")
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="set a cap such as max_event_bytes=65536, or =none for no limit (repeatable)",
+    )
+
+
+def stream_for(args: argparse.Namespace, **options: Any) -> ChatStream:
+    """A stream as the options ask for; MisuseError names what they got wrong."""
+    return ChatStream(
+        args.profile,
+        allow=args.allow,
+        deny=args.deny,
+        choices=args.choices,
+        limits=_limits(args.limit),
+        **options,
+    )
+
+
+def _limits(settings: list[str]) -> Limits:
+    known = {field.name for field in fields(Limits)}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if name not in known:
+            raise Unreadable(f"--limit takes one of {', '.join(sorted(known))}")
+        if value != "none" and not (value.isascii() and value.isdigit()):
+            raise Unreadable(f"--limit {name} takes a positive number, or none")
+        values[name] = None if value == "none" else int(value)
+    return Limits(**values)
+
+
+def read_pieces(path: str) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input for `-`, as they come."""
+    if path == "-":
+        yield from _pieces(sys.stdin.buffer, "standard input", None)
+        return
+    try:
+        with open(path, "rb") as file:
+            yield from _pieces(file, path, os.fstat(file.fileno()).st_size)
+    except OSError as problem:
+        raise Unreadable(f"{safe(path)}: {problem.strerror or 'cannot be read'}") from None
+
+
+def _pieces(file: BinaryIO, name: str, total: int | None) -> Iterator[bytes]:
+    progress = Progress(name, total)
+    read = getattr(file, "read1", file.read)
+    try:
+        while data := read(READ_BYTES):
+            yield data
+            progress.advance(len(data))
+    finally:
+        progress.clear()
