@@ -128,7 +128,17 @@ class CallAssembly:
 class ChoiceAssembly:
     """One choice as received so far."""
 
-    __slots__ = ("_index_aliases", "_limits", "_policy", "calls", "content", "finish_reason", "index", "last_call", "reasoning")
+    __slots__ = (
+        "_index_aliases",
+        "_limits",
+        "_policy",
+        "calls",
+        "content",
+        "finish_reason",
+        "index",
+        "last_call",
+        "reasoning",
+    )
 
     def __init__(self, index: int, limits: Limits, policy: Policy, *, collect: bool) -> None:
         self.index = index
@@ -403,10 +413,10 @@ class Assembly:
         """The events of one piece: a call starts when its id and name are known, with what came before as one delta."""
         if shown:
             call.complete = False
-        if not call.started and call.id and call.name:
-            # Under name_concat the name may still grow until the first argument piece.
-            if not self._policy.allows("name_concat") or call.arguments.size:
-                self._start_call(choice, call, call.arguments.text.removesuffix(shown), events)
+        # Under name_concat the name may still grow until the first argument piece.
+        may_grow = self._policy.allows("name_concat") and not call.arguments.size
+        if not call.started and call.id and call.name and not may_grow:
+            self._start_call(choice, call, call.arguments.text.removesuffix(shown), events)
         if call.started and shown and self._deltas:
             events.append(ArgumentsDelta(call.index, shown, choice.index))
 

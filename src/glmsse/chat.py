@@ -249,7 +249,9 @@ class ChatStream(SingleUse):
             self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
         return None
 
-    def _guard(self, read: Callable[[Any, list[ChatEvent]], None], item: object, offset: int, events: list[ChatEvent]) -> None:
+    def _guard(
+        self, read: Callable[[Any, list[ChatEvent]], None], item: object, offset: int, events: list[ChatEvent]
+    ) -> None:
         """Read one event or chunk; a fault in it ends the stream, at the offset of its block."""
         self.events_seen += 1
         try:

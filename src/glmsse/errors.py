@@ -94,7 +94,7 @@ class ProtocolError(GlmsseError):
 
 
 class LimitError(GlmsseError):
-    """A cap of `Limits` was passed: `limit` names it, `maximum` is its value, `seen` what the peer would have needed."""
+    """A cap of `Limits` was passed: `limit` names it, `maximum` is its value, `seen` what would have been needed."""
 
     outcome = "limit_exceeded"
     fact_names = ("limit", "maximum", "seen")
@@ -123,7 +123,7 @@ class ProviderError(GlmsseError):
 
 
 class ResponseError(GlmsseError):
-    """The response is no event stream: wrong status, media type or a content coding left on. `status` is the HTTP one."""
+    """The response is no event stream: wrong status or media type, or a content coding left on. `status` is HTTP's."""
 
     outcome = "http_error"
     fact_names = ("status",)
@@ -179,55 +179,88 @@ class MisuseError(GlmsseError, TypeError, ValueError):
         return self.reason or self.code
 
 
-# code → class, stage, sentence. A code of the form finish_<reason> is not listed: see `finish_code`.
-CODES: dict[str, tuple[type[GlmsseError], str, str]] = {
-    "http_status": (ResponseError, BEFORE_SSE, "the status is not 200; read category, retry_after and replay of the verdict"),
-    "content_type": (ResponseError, BEFORE_SSE, "the media type is not text/event-stream, so the body is not read as a stream"),
-    "content_encoding": (ResponseError, BEFORE_SSE, "a content coding is left on; ask for identity or decode before feeding"),
-    "invalid_utf8": (ProtocolError, EVENT_DECODING, "a line is not UTF-8"),
-    "bad_json": (ProtocolError, EVENT_DECODING, "an event is not JSON"),
-    "spliced_frame": (ProtocolError, EVENT_DECODING, "one event holds a cut object and a second whole one: two responses were mixed; ask again"),
-    "event_not_object": (ProtocolError, EVENT_DECODING, "an event is JSON but not an object"),
-    "json_nonfinite": (ProtocolError, EVENT_DECODING, "JSON holds NaN, Infinity or a number beyond a double"),
-    "json_too_deep": (ProtocolError, EVENT_DECODING, "JSON nests deeper than Limits.max_json_depth"),
-    "json_number_too_long": (ProtocolError, EVENT_DECODING, "a JSON number is longer than Limits.max_number_chars"),
-    "duplicate_key": (ProtocolError, EVENT_DECODING, "a JSON object has the same key twice"),
-    "lone_surrogate": (ProtocolError, EVENT_DECODING, "a text holds half of a surrogate pair without the other half"),
-    "unexpected_shape": (ProtocolError, EVENT_DECODING, "a field of a chunk has another JSON type or value than the wire contract says"),
-    "stable_conflict": (ProtocolError, EVENT_DECODING, "the id, type or name of a tool call changed"),
-    "arguments_type": (ProtocolError, EVENT_DECODING, "the arguments of a tool call are not a string"),
-    "unexpected_choice": (ProtocolError, EVENT_DECODING, "a choice that was not promised; pass choices=N to ChatStream"),
-    "finish_conflict": (ProtocolError, EVENT_DECODING, "a choice finished with two different reasons"),
-    "delta_after_finish": (ProtocolError, EVENT_DECODING, "a choice went on after its finish reason"),
-    "response_id_changed": (ProtocolError, EVENT_DECODING, "the response id changed: two responses were mixed"),
-    "legacy_function_call": (ProtocolError, EVENT_DECODING, "a delta holds the old function_call instead of tool_calls"),
-    "message_not_delta": (ProtocolError, EVENT_DECODING, "a choice holds a message instead of a delta"),
-    "provider_error": (ProviderError, PROVIDER, "the provider reported an error in the stream"),
-    "event_too_large": (LimitError, EVENT_DECODING, "an event is too large"),
-    "too_many_event_lines": (LimitError, EVENT_DECODING, "an event has too many lines"),
-    "too_many_events": (LimitError, EVENT_DECODING, "the stream has too many events"),
-    "stream_too_large": (LimitError, EVENT_DECODING, "the stream is too large"),
-    "content_too_large": (LimitError, EVENT_DECODING, "the content of a choice is too large"),
-    "reasoning_too_large": (LimitError, EVENT_DECODING, "the reasoning of a choice is too large"),
-    "argument_too_large": (LimitError, EVENT_DECODING, "the arguments of a tool call are too large"),
-    "too_many_tool_calls": (LimitError, EVENT_DECODING, "a choice has too many tool calls"),
-    "too_many_choices": (LimitError, EVENT_DECODING, "the response has too many choices"),
-    "unterminated_event": (IncompleteStream, CONNECTION_CLOSE, "the stream ended inside an event, which was not delivered"),
-    "incomplete_stream": (IncompleteStream, CONNECTION_CLOSE, "the stream ended without all evidence of a complete answer"),
-    "empty_stream": (IncompleteStream, CONNECTION_CLOSE, "the stream ended without a single chunk"),
-    "deadline_first_byte": (IncompleteStream, CONNECTION_CLOSE, "no byte came before the first-byte deadline"),
-    "deadline_idle": (IncompleteStream, CONNECTION_CLOSE, "nothing new came before the idle deadline"),
-    "deadline_total": (IncompleteStream, CONNECTION_CLOSE, "the answer was not complete before the total deadline"),
-    "cancelled": (IncompleteStream, CONNECTION_CLOSE, "the reader gave up before the answer was complete"),
-    "tool_id_missing": (RejectedError, TOOL_VALIDATION, "a tool call has no id, so its result could not be returned"),
-    "tool_name_missing": (RejectedError, TOOL_VALIDATION, "a tool call has no name"),
-    "tool_not_offered": (RejectedError, TOOL_VALIDATION, "a tool call names a tool that is not in the tools given to ChatStream"),
-    "tool_finish_without_calls": (RejectedError, TOOL_VALIDATION, "the finish reason is tool_calls, but there is no call"),
-    "tools_without_tool_finish": (RejectedError, TOOL_VALIDATION, "there are tool calls, but the finish reason is stop"),
-    "arguments_empty": (RejectedError, TOOL_VALIDATION, "the arguments of a tool call are empty"),
-    "arguments_not_json": (RejectedError, TOOL_VALIDATION, "the arguments of a tool call are not JSON"),
-    "arguments_not_object": (RejectedError, TOOL_VALIDATION, "the arguments of a tool call are not a JSON object"),
-}
+# Class, stage, and the sentence of each code. A code of the form finish_<reason> is not listed: see `finish_code`.
+_TABLE: tuple[tuple[type[GlmsseError], str, dict[str, str]], ...] = (
+    (
+        ResponseError,
+        BEFORE_SSE,
+        {
+            "http_status": "the status is not 200; category, retry_after and replay of the verdict say what to do",
+            "content_type": "the media type is not text/event-stream, so the body is not read as a stream",
+            "content_encoding": "a content coding is left on; ask for identity, or decode before feeding",
+        },
+    ),
+    (
+        ProtocolError,
+        EVENT_DECODING,
+        {
+            "invalid_utf8": "a line is not UTF-8",
+            "bad_json": "an event is not JSON",
+            "spliced_frame": "one event holds a cut object and a whole one: two responses were mixed; ask again",
+            "event_not_object": "an event is JSON but not an object",
+            "json_nonfinite": "JSON holds NaN, Infinity or a number beyond a double",
+            "json_too_deep": "JSON nests deeper than Limits.max_json_depth",
+            "json_number_too_long": "a JSON number is longer than Limits.max_number_chars",
+            "duplicate_key": "a JSON object has the same key twice",
+            "lone_surrogate": "a text holds half of a surrogate pair without the other half",
+            "unexpected_shape": "a field of a chunk has another JSON type or value than the wire contract says",
+            "stable_conflict": "the id, type or name of a tool call changed",
+            "arguments_type": "the arguments of a tool call are not a string",
+            "unexpected_choice": "a choice came that was not promised; pass choices=N to ChatStream",
+            "finish_conflict": "a choice finished with two different reasons",
+            "delta_after_finish": "a choice went on after its finish reason",
+            "response_id_changed": "the response id changed: two responses were mixed",
+            "legacy_function_call": "a delta holds the old function_call instead of tool_calls",
+            "message_not_delta": "a choice holds a message instead of a delta",
+        },
+    ),
+    (ProviderError, PROVIDER, {"provider_error": "the provider reported an error in the stream"}),
+    (
+        LimitError,
+        EVENT_DECODING,
+        {
+            "event_too_large": "an event is too large",
+            "too_many_event_lines": "an event has too many lines",
+            "too_many_events": "the stream has too many events",
+            "stream_too_large": "the stream is too large",
+            "content_too_large": "the content of a choice is too large",
+            "reasoning_too_large": "the reasoning of a choice is too large",
+            "argument_too_large": "the arguments of a tool call are too large",
+            "too_many_tool_calls": "a choice has too many tool calls",
+            "too_many_choices": "the response has too many choices",
+        },
+    ),
+    (
+        IncompleteStream,
+        CONNECTION_CLOSE,
+        {
+            "unterminated_event": "the stream ended inside an event, which was not delivered",
+            "incomplete_stream": "the stream ended without all evidence of a complete answer",
+            "empty_stream": "the stream ended without a single chunk",
+            "deadline_first_byte": "no byte came before the first-byte deadline",
+            "deadline_idle": "nothing new came before the idle deadline",
+            "deadline_total": "the answer was not complete before the total deadline",
+            "cancelled": "the reader gave up before the answer was complete",
+        },
+    ),
+    (
+        RejectedError,
+        TOOL_VALIDATION,
+        {
+            "tool_id_missing": "a tool call has no id, so its result could not be returned",
+            "tool_name_missing": "a tool call has no name",
+            "tool_not_offered": "a tool call names a tool that is not among the tools given to ChatStream",
+            "tool_finish_without_calls": "the finish reason is tool_calls, but there is no call",
+            "tools_without_tool_finish": "there are tool calls, but the finish reason is stop",
+            "arguments_empty": "the arguments of a tool call are empty",
+            "arguments_not_json": "the arguments of a tool call are not JSON",
+            "arguments_not_object": "the arguments of a tool call are not a JSON object",
+        },
+    ),
+)
+
+CODES = {code: (cls, stage, sentence) for cls, stage, codes in _TABLE for code, sentence in codes.items()}
+"""Every fixed code: its class, its stage, and what it means."""
 
 CLOSE_CODES = frozenset(("deadline_first_byte", "deadline_idle", "deadline_total", "cancelled"))
 """The codes that `ChatStream.close(error=…)` takes over."""

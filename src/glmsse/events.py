@@ -67,7 +67,7 @@ class ArgumentsDelta(_Event):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolCallEnd(_Event):
-    """The choice finished with `stop` or `tool_calls`, so this call is whole. Whether it may be run, the verdict says."""
+    """The choice finished with `stop` or `tool_calls`, so this call is whole. The verdict says if it may be run."""
 
     index: int
     choice: int = 0
@@ -119,7 +119,5 @@ class Failed(_Event):
         return {"type": self.type, "error": self.error.to_dict(), "choice": self.choice}
 
 
-ChatEvent = Union[
-    ReasoningDelta, ContentDelta, ToolCallStart, ArgumentsDelta, ToolCallEnd, Finish, Usage, Done, Failed
-]
+ChatEvent = Union[ReasoningDelta, ContentDelta, ToolCallStart, ArgumentsDelta, ToolCallEnd, Finish, Usage, Done, Failed]
 """Any event of a chat completion; `match` over its classes is exhaustive."""

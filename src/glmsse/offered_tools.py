@@ -9,7 +9,7 @@ from .errors import MisuseError
 
 
 def offered_names(tools: Iterable[dict[str, Any]] | None) -> frozenset[str] | None:
-    """The names of the tools offered; None if nothing was said about tools. MisuseError for anything but such a list."""
+    """The names of the tools offered; None if nothing was said. MisuseError for anything but a list of tools."""
     if tools is None:
         return None
     if isinstance(tools, (str, bytes, dict)) or not isinstance(tools, Iterable):

@@ -87,7 +87,7 @@ class Policy:
         return tolerance in self._allowed
 
     def use(self, tolerance: str) -> bool:
-        """Whether the tolerance is on; if so, it counts as used. Ask only where the strict rule would decide otherwise."""
+        """Whether the tolerance is on; it then counts as used, so ask only where the strict rule decides otherwise."""
         if tolerance in self._allowed:
             self._used.add(tolerance)
             return True

@@ -183,4 +183,3 @@ def uneven_pieces(data: bytes, sizes: Iterable[int] = (1, 7, 64, 3, 211, 1460, 2
         yield data[at : at + size]
         at += size
         step += 1
-

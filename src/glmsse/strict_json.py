@@ -7,6 +7,7 @@ the interpreter's own limits can show, equal keys and numbers beyond a double ar
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import isinf
 from typing import Any
 
@@ -44,7 +45,7 @@ class StrictDecoder:
             parse_float=self._float,
             parse_constant=self._constant,
         )
-        self._scan_once = decoder.scan_once
+        self._scan_once: Callable[[str, int], tuple[Any, int]] = decoder.scan_once  # type: ignore[attr-defined]
 
     def decode(self, text: str) -> Any:
         """The value of `text`, which must be one JSON text with nothing but blanks around it; else JSONFault.

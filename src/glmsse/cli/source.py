@@ -20,7 +20,7 @@ READ_BYTES = 64 * 1024
 
 def add_stream_options(parser: argparse.ArgumentParser) -> None:
     """The options that say how strictly a stream is read."""
-    parser.add_argument("--profile", default="zai", choices=PROFILES, help="tolerances of a kind of host (default: zai)")
+    parser.add_argument("--profile", default="zai", choices=PROFILES, help="set of tolerances (default: zai)")
     parser.add_argument("--allow", action="append", default=[], metavar="NAME", help="turn a tolerance on (repeatable)")
     parser.add_argument("--deny", action="append", default=[], metavar="NAME", help="turn a tolerance off (repeatable)")
     parser.add_argument("--choices", type=int, default=1, metavar="N", help="how many choices to expect (default: 1)")

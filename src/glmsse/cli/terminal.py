@@ -32,7 +32,7 @@ def quoted(text: str) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Left-aligned columns under a ruled head."""
     lines = [list(head), *([safe(cell).replace("\n", " ") for cell in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
