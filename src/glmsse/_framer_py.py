@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from .limits import Limits
 
 BOM = b"\xef\xbb\xbf"
+LF, CR, COLON = b"\n\r:"
 NO_LIMIT = 2**63 - 1
-WINDOW = 64 * 1024
+WINDOW = 32 * 1024
 """Input is read in pieces of at most this size, so that what is made beside it stays small."""
-SHORT_LINE = 4096
-"""An unfinished line up to this size may be copied once more, to be read in one go with what comes next."""
+MANY_LINES = 512
+"""As many lines are read between two looks at the limits."""
+SHORT = 4096
+"""So few bytes may be copied once more, or are not worth a closer look."""
 
 OPEN, BUSY, BROKEN, CLOSED, FAILED = range(5)
 
@@ -235,7 +238,10 @@ class SSEFramer:
         events: list[ServerSentEvent] = []
         self._state = BUSY
         try:
-            error = self._take(data, events)
+            if type(data) is bytes and len(data) <= WINDOW:
+                error = self._read(data, events)
+            else:
+                error = self._read_windows(data, events)
         except BaseException:
             self._state = BROKEN
             raise
@@ -322,10 +328,9 @@ class SSEFramer:
         self._begin_block()
         self._bom = 3
 
-    def _take(self, data: Buffer, events: list[ServerSentEvent]) -> GlmsseError | None:
-        """Everything that has input in its locals is called from here, and returns its error."""
-        if type(data) is bytes and len(data) <= WINDOW:
-            return self._read(data, events)
+    # Everything that has input in its locals is below, and returns its fault.
+
+    def _read_windows(self, data: Buffer, events: list[ServerSentEvent]) -> GlmsseError | None:
         try:
             view = memoryview(data)
         except (TypeError, ValueError, BufferError):
@@ -346,12 +351,11 @@ class SSEFramer:
     def _read(self, data: bytes, events: list[ServerSentEvent]) -> GlmsseError | None:
         base = self._bytes_seen
         self._bytes_seen = base + len(data)
-        most = self._max_stream_bytes
-        if self._bytes_seen <= most:
+        if self._bytes_seen <= self._max_stream_bytes:
             return self._read_allowed(data, base, events)
-        return self._read_allowed(data[: most - base], base, events) or _limit_fault(
-            "max_stream_bytes", most, most + 1, most
-        )
+        most = self._max_stream_bytes
+        error = self._read_allowed(data[: most - base], base, events)
+        return error or _limit_fault("max_stream_bytes", most, most + 1, most)
 
     def _read_allowed(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
         """`base` is the offset of the first byte of `data`, here and below."""
@@ -359,82 +363,72 @@ class SSEFramer:
             held = self._bom
             start = BOM[:held] + data[: 3 - held]
             if start == BOM:
-                self._bom = 3
                 data, base = data[3 - held :], 3
             elif BOM.startswith(start):
                 self._bom = len(start)
                 return None
             else:
-                self._bom = 3
                 data, base = BOM[:held] + data, base - held
-        at, end = 0, len(data)
-        if self._after_cr and end:
+            self._bom = 3
+        if self._after_cr and data:
             self._after_cr = False
-            if data[0] == 0x0A:
-                at = 1
-        if b"\r" in data:
-            return self._read_lines(data, at, end, base, events, cr=-1)
-        blocks_end = data.rfind(b"\n\n", at) + 2
-        if blocks_end > 1:
-            if self._block_lines:
-                if self._block_lines == 1 and 0 < len(self._line) <= SHORT_LINE:
-                    # Nothing but the start of the block's first line: read the block as if it had come whole.
-                    data = b"".join((self._line, data[at:]))
-                    base += at - len(self._line)
-                    blocks_end += len(self._line) - at
-                    at, end = 0, len(data)
-                    self._line = b""
-                    self._begin_block()
-                else:
-                    stop = at + 1 if data[at] == 0x0A and not self._line else data.find(b"\n\n", at) + 2
-                    error = self._read_lines(data, at, stop, base, events)
-                    if error is not None:
-                        return error
-                    at = stop
-            if at < blocks_end:
-                error = self._read_blocks(data, at, blocks_end, base, events)
-                if error is not None:
-                    return error
-                at = blocks_end
-        return self._read_lines(data, at, end, base, events) if at < end else None
-
-    def _read_blocks(
-        self, data: bytes, at: int, end: int, base: int, events: list[ServerSentEvent]
-    ) -> GlmsseError | None:
-        """Whole blocks without CR, from the start of one to behind a blank line: quick where each is one data line."""
-        if not data.startswith(b"data: ", at):
-            stop = data.find(b"\n\ndata: ", at, end) + 2
-            if stop < 2:
-                return self._read_lines(data, at, end, base, events)
-            error = self._read_lines(data, at, stop, base, events)
+            if data[0] == LF:
+                data, base = data[1:], base + 1
+        if CR not in data:
+            if LF not in data:
+                return self._add_to_line(data, base) if data else None
+            if self._block_lines == 0:
+                return self._read_blocks(data, base, events)
+            if self._block_lines == 1 and 0 < len(self._line) <= SHORT:
+                # All there is of the block is the start of its first line: read it as if it had come now.
+                data, base = b"".join((self._line, data)), base - len(self._line)
+                self._line = b""
+                self._begin_block()
+                return self._read_blocks(data, base, events)
+        at = 0
+        if self._line:
+            at = _line_end(data)
+            error = self._add_to_line(data[:at], base)
+            if error is not None or at == len(data):
+                return error
+            line, self._line = self._line, b""
+            error = self._end_line(line, base + at - len(line))
             if error is not None:
                 return error
-            at = stop
-        pieces = data[at + 6 : end - 2].split(b"\n\ndata: ")
-        lines = data.count(b"\n", at, end)
-        if self._blanks + lines - len(pieces) > self._max_events:  # at most so many of the lines are blank
-            return self._read_lines(data, at, end, base, events)
-        all_regular = lines == 2 * len(pieces)
+            at += 1
+            if data[at - 1] == CR:
+                if at == len(data):
+                    self._after_cr = True
+                elif data[at] == LF:
+                    at += 1
+        return self._read_lines(data[at:], base + at, events) if at < len(data) else None
+
+    def _read_blocks(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+        """From the start of a block, without CR: quick where a block is one data line."""
+        at = 0
+        if data[:6] != b"data: ":
+            at = data.find(b"\n\ndata: ") + 2 if len(data) > SHORT else 1
+        end = data.rfind(b"\n\n") + 2
+        if at == 1 or end < 2 or end <= at or self._blanks + len(data) > self._max_events:
+            return self._read_lines(data, base, events)
+        if at:
+            error = self._read_lines(data[:at], base, events)
+            if error is not None:
+                return error
         most, strict = self._max_event_bytes - 6, self._strict
         id, retry = self._id, self._retry
         new, cls, append = object.__new__, ServerSentEvent, events.append
         dispatched = 0
-        for piece in pieces:
+        for piece in data[at + 6 : end - 2].split(b"\n\ndata: "):
             size = len(piece)
-            text = None
-            if size <= most and (all_regular or b"\n" not in piece):
+            if size <= most and LF not in piece:
                 try:
                     text = piece.decode() if strict else piece.decode("utf-8", "replace")
                 except UnicodeDecodeError:
-                    pass  # the line by line path says where
-            if text is None:
-                self._count(dispatched)
-                dispatched = 0
-                error = self._read_lines(data, at, at + size + 8, base, events)
-                if error is not None:
-                    return error
-                id, retry = self._id, self._retry
+                    text = None  # the line by line path says where
             else:
+                text = None
+            if text is not None:
                 made = new(cls)  # _new_event, inlined
                 made._event = "message"
                 made._data = text
@@ -443,58 +437,143 @@ class SSEFramer:
                 made._offset = base + at
                 append(made)
                 dispatched += 1
+            else:
+                error = self._read_lines(data[at : at + size + 8], base + at, events)
+                if error is not None:
+                    self._events_seen += dispatched
+                    return error
+                id, retry = self._id, self._retry
             at += size + 8
-        self._count(dispatched)
-        return None
-
-    def _count(self, dispatched: int) -> None:
         self._blanks += dispatched
         self._events_seen += dispatched
+        return self._read_lines(data[at:], base + at, events) if at < len(data) else None
 
-    def _read_lines(
-        self, data: bytes, at: int, end: int, base: int, events: list[ServerSentEvent], cr: int = NO_LIMIT
-    ) -> GlmsseError | None:
-        """Line by line, whatever comes. `cr` is NO_LIMIT if there is no CR, else -1."""
-        lf = -1
-        while at < end:
-            # The next LF and the next CR are remembered, so that no byte is searched twice.
-            if lf < at:
-                lf = data.find(b"\n", at, end)
-                if lf < 0:
-                    lf = end
-            if cr < at:
-                cr = data.find(b"\r", at, end)
-                if cr < 0:
-                    cr = end
-            stop = lf if lf < cr else cr
-            if stop > at:
-                error = self._judge_size(stop - at, base + at)
-                if error is not None:
-                    return error
-                if stop == end:
-                    if not self._line:
-                        self._line = data[at:end]
-                    else:
-                        if type(self._line) is bytes:
-                            self._line = bytearray(self._line)
-                        self._line += data[at:end]
-                    return None
-            if stop > at or self._line:
-                line: bytes | bytearray = data[at:stop]
-                if self._line:
-                    line, self._line = self._line + line, b""
-                error = self._end_line(line, base + stop - len(line))
-            else:
-                error = self._end_block(base + stop, events)
+    def _read_lines(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+        """From the start of a line, whatever comes."""
+        if CR not in data:
+            lines, line_end = data.split(b"\n"), 1
+        elif LF not in data:
+            lines, line_end = data.split(b"\r"), 1
+        else:
+            lines, line_end = data.split(b"\r\n"), 2
+            if not data.count(b"\n") == data.count(b"\r") == len(lines) - 1:
+                return self._read_mixed_lines(data, base, events)
+        rest = lines.pop()
+        error = self._read_whole_lines(lines, line_end, data, base, events) if lines else None
+        if error is None and rest:
+            return self._add_to_line(rest, base + len(data) - len(rest))
+        self._after_cr = data[-1] == CR
+        return error
+
+    def _read_mixed_lines(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+        """Lines with different ends: what lies between two LF is split at each CR."""
+        spans = data.split(b"\n")
+        rest = spans.pop()
+        for span in spans:
+            lines = span.split(b"\r")
+            if len(lines) > 1 and not lines[-1]:
+                lines.pop()  # that CR and the LF are one line end
+            error = self._read_whole_lines(lines, 1, span, base, events)
             if error is not None:
                 return error
-            at = stop + 1
-            if stop == cr:
-                if at == end:
-                    self._after_cr = True
-                elif lf == at:
-                    at += 1
+            base += len(span) + 1
+        return self._read_lines(rest, base, events) if rest else None
+
+    def _read_whole_lines(
+        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
+    ) -> GlmsseError | None:
+        """The lines of `source`, with line ends of this size."""
+        if self._block_bytes + len(source) <= self._max_event_bytes:
+            if (
+                self._block_lines + len(lines) <= self._max_event_lines
+                and self._blanks + len(lines) <= self._max_events
+            ):
+                return self._read_within_limits(lines, line_end, source, offset, events)
+            if len(lines) > MANY_LINES:
+                for at in range(0, len(lines), MANY_LINES):
+                    some = lines[at : at + MANY_LINES]
+                    error = self._read_whole_lines(some, line_end, source, offset, events)
+                    if error is not None:
+                        return error
+                    offset += sum(map(len, some)) + line_end * len(some)
+                return None
+        for line in lines:
+            if line:
+                error = self._judge_size(len(line), offset) or self._end_line(line, offset)
+            else:
+                error = self._end_block(offset, events)
+            if error is not None:
+                return error
+            offset += len(line) + line_end
         return None
+
+    def _read_within_limits(
+        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
+    ) -> GlmsseError | None:
+        """The same for lines that cannot reach a limit: only what stays pending is counted."""
+        all_ascii = not self._strict or source.isascii()
+        pending = self._block_lines > 0
+        start = offset  # of the block
+        values: list[bytes] = []
+        blanks = dispatched = 0
+        for line in lines:
+            if not line:
+                offset += line_end
+                if pending:
+                    self._keep(values)
+                    self._end_block(offset, events)
+                    pending = False
+                    values = []
+                else:
+                    blanks += 1
+                    if values:
+                        data = values[0] if len(values) == 1 else b"\n".join(values)
+                        text = data.decode("utf-8", "replace")
+                        events.append(_new_event(self._event or "message", text, self._id, self._retry, start))
+                        dispatched += 1
+                        values = []
+                    self._event = ""
+                start = offset
+                continue
+            if not all_ascii and not line.isascii():
+                invalid = _first_invalid(line)
+                if invalid >= 0:
+                    self._events_seen += dispatched
+                    return _fault("invalid_utf8", offset=offset + invalid)
+            if line[0] != COLON:
+                if line[:5] == b"data:":
+                    values.append(line[6:] if line[5:6] == b" " else line[5:])
+                elif line == b"data":
+                    values.append(b"")
+                else:
+                    self._read_field(line)
+            offset += len(line) + line_end
+        self._blanks += blanks
+        self._events_seen += dispatched
+        if offset > start:
+            self._keep(values)
+            if not pending:
+                self._block_offset = start
+            count = 0
+            for line in reversed(lines):
+                if not line:
+                    break
+                count += 1
+            self._block_lines += count
+            self._block_bytes += offset - start - line_end * count
+        return None
+
+    def _add_to_line(self, piece: bytes, offset: int) -> GlmsseError | None:
+        """Some bytes of a line, but not its end."""
+        error = self._judge_size(len(piece), offset)
+        if error is None:
+            if not self._line:
+                self._line = piece
+            else:
+                if type(self._line) is bytes:
+                    self._line = bytearray(self._line)
+                self._line += piece
+        return error
 
     def _judge_size(self, size: int, offset: int) -> GlmsseError | None:
         """Count `size` more bytes of a line, before they are kept; the first of them is at `offset`."""
@@ -511,35 +590,44 @@ class SSEFramer:
         return None
 
     def _end_line(self, line: bytes | bytearray, offset: int) -> GlmsseError | None:
-        """Read a line that is not blank."""
+        """Read a line that is not blank and has been counted."""
         if self._strict and not line.isascii():
             invalid = _first_invalid(line)
             if invalid >= 0:
                 return _fault("invalid_utf8", offset=offset + invalid)
-        if line.startswith(b"data"):
-            at = _value_start(line, 4)
-            if at:
-                value = line[at:]
-                if self._data is None:
-                    self._data = value
-                else:
-                    if type(self._data) is bytes:
-                        self._data = bytearray(self._data)
-                    self._data += b"\n"
-                    self._data += value
-        elif line.startswith(b"event"):
-            at = _value_start(line, 5)
-            if at:
-                self._event = line[at:].decode("utf-8", "replace")
-        elif line.startswith(b"id"):
-            at = _value_start(line, 2)
-            if at and b"\x00" not in line:
-                self._id = line[at:].decode("utf-8", "replace")
-        elif line.startswith(b"retry"):
-            at = _value_start(line, 5)
-            if at and len(line) - at <= 17 and line[at:].isdigit():
-                self._retry = int(line[at:])
+        if line[:5] == b"data:":
+            self._keep([line[6:] if line[5:6] == b" " else line[5:]])
+        elif line == b"data":
+            self._keep([b""])
+        elif line[0] != COLON:
+            self._read_field(line)
         return None
+
+    def _read_field(self, line: bytes | bytearray) -> None:
+        """A field that is not data."""
+        name, _, value = line.partition(b":")
+        if value[:1] == b" ":
+            value = value[1:]
+        if name == b"event":
+            self._event = value.decode("utf-8", "replace")
+        elif name == b"id":
+            if 0 not in value:
+                self._id = value.decode("utf-8", "replace")
+        elif name == b"retry" and len(value) <= 17 and value.isdigit():
+            self._retry = int(value)
+
+    def _keep(self, values: list[bytes] | list[bytes | bytearray]) -> None:
+        """Add to the data of the pending block: one buffer, not thousands of small objects."""
+        if not values:
+            return
+        joined = values[0] if len(values) == 1 else b"\n".join(values)
+        if self._data is None:
+            self._data = joined
+        else:
+            if type(self._data) is bytes:
+                self._data = bytearray(self._data)
+            self._data += b"\n"
+            self._data += joined
 
     def _end_block(self, offset: int, events: list[ServerSentEvent]) -> GlmsseError | None:
         """A blank line, which ends at `offset`."""
@@ -547,11 +635,10 @@ class SSEFramer:
             return _limit_fault("max_events", self._max_events, self._max_events + 1, offset)
         self._blanks += 1
         event = self._pending_event()
-        if self._block_lines:
-            self._begin_block()
         if event is not None:
             self._events_seen += 1
             events.append(event)
+        self._begin_block()
         return None
 
     def _pending_event(self) -> ServerSentEvent | None:
@@ -561,13 +648,13 @@ class SSEFramer:
         return _new_event(self._event or "message", text, self._id, self._retry, self._block_offset)
 
 
-def _value_start(line: bytes | bytearray, name_size: int) -> int:
-    """Where the value begins behind a field name of this size; 0 if the line goes on with another name."""
-    if len(line) == name_size:
-        return name_size
-    if line[name_size] != 0x3A:
-        return 0
-    return name_size + 2 if line.startswith(b" ", name_size + 1) else name_size + 1
+def _line_end(data: bytes) -> int:
+    """Where the first CR or LF is, or the size."""
+    lf = data.find(b"\n")
+    cr = data.find(b"\r", 0, lf) if lf >= 0 else data.find(b"\r")
+    if cr >= 0:
+        return cr
+    return lf if lf >= 0 else len(data)
 
 
 def _first_invalid(line: bytes | bytearray) -> int:
