@@ -13,6 +13,7 @@ ctypedef const unsigned char* Bytes
 
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 cdef Bytes BOM = b"\xef\xbb\xbf"
 cdef long long NO_LIMIT = 0x7FFFFFFFFFFFFFFF
@@ -71,17 +72,19 @@ cdef class ServerSentEvent:
     __match_args__ = ("event", "data", "id", "retry", "offset")
 
     def __cinit__(self, event="message", data="", id="", retry=None, offset=0):
+        cdef int beyond = 0
         if type(event) is not str or type(data) is not str or type(id) is not str:
             raise _misuse("ServerSentEvent takes a str each for event, data and id")
         if retry is not None and type(retry) is not int:
             raise _misuse("ServerSentEvent takes an int or None for retry")
-        if type(offset) is not int or not 0 <= offset <= NO_LIMIT:
+        if type(offset) is int:
+            self.offset = PyLong_AsLongLongAndOverflow(offset, &beyond)
+        if type(offset) is not int or beyond or self.offset < 0:
             raise _misuse("ServerSentEvent takes an int from 0 to 2**63 - 1 for offset")
         self.event = event
         self.data = data
         self.id = id
         self.retry = retry
-        self.offset = offset
 
     def json(self):
         """`data` as JSON; ProtocolError (`bad_json`) if it is none."""
@@ -555,10 +558,12 @@ cdef inline Bytes _find(Bytes start, Bytes end, unsigned char byte) noexcept:
 
 
 cdef inline str _decoded(Bytes value, Py_ssize_t size, bint strict):
-    """The text, or None if it is not UTF-8: the line by line path says where."""
-    if strict and _first_invalid(value, size) >= 0:
+    """The text, or None if it is not UTF-8: line by line says where."""
+    cdef const char* errors = "strict" if strict else "replace"
+    try:
+        return PyUnicode_DecodeUTF8(<const char*>value, size, errors)
+    except UnicodeDecodeError:
         return None
-    return PyUnicode_DecodeUTF8(<const char*>value, size, "replace")
 
 
 cdef inline Py_ssize_t _value_start(Bytes line, Py_ssize_t size, Bytes name, Py_ssize_t name_size) noexcept:

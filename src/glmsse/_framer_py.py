@@ -17,7 +17,7 @@ NO_LIMIT = 2**63 - 1
 WINDOW = 32 * 1024
 """Input is read in pieces of at most this size, so that what is made beside it stays small."""
 MANY_LINES = 512
-"""As many lines are read between two looks at the limits."""
+"""Near a limit, as many lines are looked at together."""
 SHORT = 4096
 """So few bytes may be copied once more, or are not worth a closer look."""
 
@@ -351,14 +351,13 @@ class SSEFramer:
     def _read(self, data: bytes, events: list[ServerSentEvent]) -> GlmsseError | None:
         base = self._bytes_seen
         self._bytes_seen = base + len(data)
-        if self._bytes_seen <= self._max_stream_bytes:
-            return self._read_allowed(data, base, events)
-        most = self._max_stream_bytes
-        error = self._read_allowed(data[: most - base], base, events)
-        return error or _limit_fault("max_stream_bytes", most, most + 1, most)
-
-    def _read_allowed(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
-        """`base` is the offset of the first byte of `data`, here and below."""
+        if self._bytes_seen > self._max_stream_bytes:
+            most = self._max_stream_bytes
+            self._bytes_seen = base
+            error = self._read(data[: most - base], events) or _limit_fault("max_stream_bytes", most, most + 1, most)
+            self._bytes_seen = base + len(data)
+            return error
+        # `base` is the offset of the first byte of `data`, here and below.
         if self._bom < 3:
             held = self._bom
             start = BOM[:held] + data[: 3 - held]
@@ -405,9 +404,26 @@ class SSEFramer:
 
     def _read_blocks(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
         """From the start of a block, without CR: quick where a block is one data line."""
-        at = 0
-        if data[:6] != b"data: ":
-            at = data.find(b"\n\ndata: ") + 2 if len(data) > SHORT else 1
+        if data[:6] == b"data: ":
+            at = 0
+            size = len(data) - 2
+            if data.find(b"\n") == size and data[-1] == LF:
+                # One event and nothing else, as most reads from a network are.
+                if size <= self._max_event_bytes and self._blanks < self._max_events:
+                    text = None
+                    try:
+                        text = data[6:-2].decode() if self._strict else data[6:-2].decode("utf-8", "replace")
+                    except UnicodeDecodeError:
+                        pass  # line by line says where
+                    if text is not None:
+                        events.append(_new_event("message", text, self._id, self._retry, base))
+                        self._blanks += 1
+                        self._events_seen += 1
+                        return None
+        elif len(data) <= SHORT:
+            return self._read_lines(data, base, events)
+        else:
+            at = data.find(b"\n\ndata: ") + 2
         end = data.rfind(b"\n\n") + 2
         if at == 1 or end < 2 or end <= at or self._blanks + len(data) > self._max_events:
             return self._read_lines(data, base, events)
@@ -421,13 +437,12 @@ class SSEFramer:
         dispatched = 0
         for piece in data[at + 6 : end - 2].split(b"\n\ndata: "):
             size = len(piece)
+            text = None
             if size <= most and LF not in piece:
                 try:
                     text = piece.decode() if strict else piece.decode("utf-8", "replace")
                 except UnicodeDecodeError:
-                    text = None  # the line by line path says where
-            else:
-                text = None
+                    pass  # line by line says where
             if text is not None:
                 made = new(cls)  # _new_event, inlined
                 made._event = "message"
@@ -446,7 +461,10 @@ class SSEFramer:
             at += size + 8
         self._blanks += dispatched
         self._events_seen += dispatched
-        return self._read_lines(data[at:], base + at, events) if at < len(data) else None
+        rest = data[at:]
+        if LF in rest:
+            return self._read_lines(rest, base + at, events)
+        return self._add_to_line(rest, base + at) if rest else None
 
     def _read_lines(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
         """From the start of a line, whatever comes."""
@@ -483,34 +501,13 @@ class SSEFramer:
         self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
     ) -> GlmsseError | None:
         """The lines of `source`, with line ends of this size."""
-        if self._block_bytes + len(source) <= self._max_event_bytes:
-            if (
-                self._block_lines + len(lines) <= self._max_event_lines
-                and self._blanks + len(lines) <= self._max_events
-            ):
-                return self._read_within_limits(lines, line_end, source, offset, events)
-            if len(lines) > MANY_LINES:
-                for at in range(0, len(lines), MANY_LINES):
-                    some = lines[at : at + MANY_LINES]
-                    error = self._read_whole_lines(some, line_end, source, offset, events)
-                    if error is not None:
-                        return error
-                    offset += sum(map(len, some)) + line_end * len(some)
-                return None
-        for line in lines:
-            if line:
-                error = self._judge_size(len(line), offset) or self._end_line(line, offset)
-            else:
-                error = self._end_block(offset, events)
-            if error is not None:
-                return error
-            offset += len(line) + line_end
-        return None
-
-    def _read_within_limits(
-        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
-    ) -> GlmsseError | None:
-        """The same for lines that cannot reach a limit: only what stays pending is counted."""
+        if (
+            self._block_bytes + len(source) > self._max_event_bytes
+            or self._block_lines + len(lines) > self._max_event_lines
+            or self._blanks + len(lines) > self._max_events
+        ):
+            return self._read_near_limit(lines, line_end, source, offset, events)
+        # No limit can be reached, so only what stays pending is counted.
         all_ascii = not self._strict or source.isascii()
         pending = self._block_lines > 0
         start = offset  # of the block
@@ -561,6 +558,29 @@ class SSEFramer:
                 count += 1
             self._block_lines += count
             self._block_bytes += offset - start - line_end * count
+        return None
+
+    def _read_near_limit(
+        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
+    ) -> GlmsseError | None:
+        """The same, with every byte, line and blank line held against the limits."""
+        if len(lines) > MANY_LINES:
+            # A piece of them may not be near.
+            for at in range(0, len(lines), MANY_LINES):
+                some = lines[at : at + MANY_LINES]
+                error = self._read_whole_lines(some, line_end, source, offset, events)
+                if error is not None:
+                    return error
+                offset += sum(map(len, some)) + line_end * len(some)
+            return None
+        for line in lines:
+            if line:
+                error = self._judge_size(len(line), offset) or self._end_line(line, offset)
+            else:
+                error = self._end_block(offset, events)
+            if error is not None:
+                return error
+            offset += len(line) + line_end
         return None
 
     def _add_to_line(self, piece: bytes, offset: int) -> GlmsseError | None:
