@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
 
-import corpus
 from httpx_sse._decoders import SSEDecoder, SSELineDecoder
+
+import corpus
 
 Run = Callable[[Iterable[bytes]], int]
 
@@ -101,7 +102,7 @@ def rows(events: int) -> list[Row]:
     made = [
         Row(name, build, pieces, floor, goal)
         for build in floors
-        for (name, pieces), (floor, goal) in zip(usual.items(), floors[build])
+        for (name, pieces), (floor, goal) in zip(usual.items(), floors[build], strict=True)
     ]
     hostile = {
         "one byte a feed": corpus.pieces(stream[: size // 8], 1),

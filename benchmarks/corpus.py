@@ -6,7 +6,12 @@ import json
 import random
 from collections.abc import Iterator
 
-_HEAD = {"id": "20260101000000a1b2c3d4e5f60718", "created": 1767225600, "object": "chat.completion.chunk", "model": "glm-5.2"}
+_HEAD = {
+    "id": "20260101000000a1b2c3d4e5f60718",
+    "created": 1767225600,
+    "object": "chat.completion.chunk",
+    "model": "glm-5.2",
+}
 _VLLM_HEAD = {
     "id": "chatcmpl-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
     "object": "chat.completion.chunk",
@@ -89,7 +94,7 @@ def blank_lines(size: int) -> bytes:
 
 def named_events(size: int) -> bytes:
     """Every event with a name and an id of its own, as other protocols send them."""
-    return b"".join(b"event: delta\nid: %d\ndata: {\"text\":\"x\"}\n\n" % number for number in range(size // 45))
+    return b"".join(b'event: delta\nid: %d\ndata: {"text":"x"}\n\n' % number for number in range(size // 45))
 
 
 def endless_line(size: int) -> bytes:

@@ -12,8 +12,9 @@ def bind(
     limit_fault: Callable[..., GlmsseError],
     misuse: type[MisuseError],
     load_json: Callable[[str, int], tuple[Any, GlmsseError | None]],
-    rebuild_event: Callable[..., ServerSentEvent],
+    rebuild_event: Callable[..., Any],
 ) -> bool: ...
+
 @final
 class ServerSentEvent:
     __match_args__: ClassVar[tuple[str, str, str, str, str]]

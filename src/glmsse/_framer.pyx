@@ -52,7 +52,7 @@ def bind(checked_limits, fault, limit_fault, misuse, load_json, rebuild_event):
 @cython.no_gc
 @cython.freelist(256)
 cdef class ServerSentEvent:
-    """One dispatched event.
+    """ServerSentEvent(event='message', data='', id='', retry=None, offset=0)\n--\n\nOne dispatched event.
 
     event   its name, "message" by default
     data    its data lines, joined with LF
@@ -140,7 +140,7 @@ cdef inline ServerSentEvent _new_event(str event, str data, str id, object retry
 
 @cython.final
 cdef class SSEFramer:
-    """Turns the bytes of one event stream into its events; any cutting gives the same.
+    """SSEFramer(limits=None, *, errors='strict')\n--\n\nTurns the bytes of one event stream into its events; any cutting gives the same.
 
     limits  caps, see Limits
     errors  "strict": invalid UTF-8 in any line is a fault; "replace": it becomes U+FFFD, as in browsers
@@ -239,7 +239,7 @@ cdef class SSEFramer:
         raise error
 
     def close(self):
-        """The stream has ended. Nothing is left to deliver; a pending event is IncompleteStream (`unterminated_event`)."""
+        """The stream has ended: the list is empty, and a pending event is IncompleteStream (`unterminated_event`)."""
         if self._state == OPEN:
             if self._line_size or self._has_data or self._bom in (1, 2):
                 self._state = FAILED

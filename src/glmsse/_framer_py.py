@@ -28,9 +28,7 @@ _fault: Callable[..., GlmsseError]
 _limit_fault: Callable[..., GlmsseError]
 _misuse: type[MisuseError]
 _load_json: Callable[[str, int], tuple[Any, GlmsseError | None]]
-_rebuild_event: Callable[..., ServerSentEvent]
-
-_bound: tuple[object, ...] = ()
+_rebuild_event: Callable[..., Any]
 
 
 def bind(
@@ -39,13 +37,10 @@ def bind(
     limit_fault: Callable[..., GlmsseError],
     misuse: type[MisuseError],
     load_json: Callable[[str, int], tuple[Any, GlmsseError | None]],
-    rebuild_event: Callable[..., ServerSentEvent],
+    rebuild_event: Callable[..., Any],
 ) -> bool:
-    """Take over what both twins need of the package. False if another copy of the package was here before."""
-    global _bound, _checked_limits, _fault, _limit_fault, _misuse, _load_json, _rebuild_event
-    if _bound and _bound != (checked_limits, fault, limit_fault, misuse):
-        return False
-    _bound = (checked_limits, fault, limit_fault, misuse)
+    """Take over what both twins need of the package. True, as each copy of the package has a pure twin of its own."""
+    global _checked_limits, _fault, _limit_fault, _misuse, _load_json, _rebuild_event
     _checked_limits, _fault, _limit_fault, _misuse = checked_limits, fault, limit_fault, misuse
     _load_json, _rebuild_event = load_json, rebuild_event
     return True
@@ -191,6 +186,11 @@ class SSEFramer:
         "_strict",
     )
 
+    _strict: bool
+    _max_event_bytes: int
+    _max_event_lines: int
+    _max_events: int
+    _max_stream_bytes: int
     _latched: GlmsseError | None
     _line: bytes | bytearray
     _data: bytes | bytearray | None
@@ -257,7 +257,7 @@ class SSEFramer:
         raise error
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream has ended. Nothing is left to deliver; a pending event is IncompleteStream (`unterminated_event`)."""
+        """The stream has ended: the list is empty, and a pending event is IncompleteStream (`unterminated_event`)."""
         if self._state == OPEN:
             if self._line or self._data is not None or self._bom in (1, 2):
                 self._state = FAILED
@@ -354,7 +354,9 @@ class SSEFramer:
         if self._bytes_seen > self._max_stream_bytes:
             most = self._max_stream_bytes
             self._bytes_seen = base
-            error = self._read(data[: most - base], events) or _limit_fault("max_stream_bytes", most, most + 1, most)
+            error: GlmsseError | None = self._read(data[: most - base], events) or _limit_fault(
+                "max_stream_bytes", most, most + 1, most
+            )
             self._bytes_seen = base + len(data)
             return error
         # `base` is the offset of the first byte of `data`, here and below.
@@ -407,19 +409,22 @@ class SSEFramer:
         if data[:6] == b"data: ":
             at = 0
             size = len(data) - 2
-            if data.find(b"\n") == size and data[-1] == LF:
+            if (
+                data.find(b"\n") == size
+                and data[-1] == LF
+                and size <= self._max_event_bytes
+                and self._blanks < self._max_events
+            ):
                 # One event and nothing else, as most reads from a network are.
-                if size <= self._max_event_bytes and self._blanks < self._max_events:
-                    text = None
-                    try:
-                        text = data[6:-2].decode() if self._strict else data[6:-2].decode("utf-8", "replace")
-                    except UnicodeDecodeError:
-                        pass  # line by line says where
-                    if text is not None:
-                        events.append(_new_event("message", text, self._id, self._retry, base))
-                        self._blanks += 1
-                        self._events_seen += 1
-                        return None
+                try:
+                    text = data[6:-2].decode() if self._strict else data[6:-2].decode("utf-8", "replace")
+                except UnicodeDecodeError:
+                    text = None  # line by line says where
+                if text is not None:
+                    events.append(_new_event("message", text, self._id, self._retry, base))
+                    self._blanks += 1
+                    self._events_seen += 1
+                    return None
         elif len(data) <= SHORT:
             return self._read_lines(data, base, events)
         else:
@@ -437,12 +442,13 @@ class SSEFramer:
         dispatched = 0
         for piece in data[at + 6 : end - 2].split(b"\n\ndata: "):
             size = len(piece)
-            text = None
             if size <= most and LF not in piece:
                 try:
                     text = piece.decode() if strict else piece.decode("utf-8", "replace")
                 except UnicodeDecodeError:
-                    pass  # line by line says where
+                    text = None
+            else:
+                text = None
             if text is not None:
                 made = new(cls)  # _new_event, inlined
                 made._event = "message"

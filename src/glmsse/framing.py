@@ -13,6 +13,8 @@ from .limits import checked_limits
 if TYPE_CHECKING:
     from ._framer import ServerSentEvent, SSEFramer
 
+__all__ = ["IMPLEMENTATION", "IMPLEMENTATION_REASON", "SSEFramer", "ServerSentEvent"]
+
 
 def _load_json(text: str, offset: int) -> tuple[Any, GlmsseError | None]:
     """The value, or the fault: it is raised where no local holds the text."""
