@@ -70,3 +70,9 @@ def pytest_report_header() -> list[str]:
 def glmsse(request: pytest.FixtureRequest) -> ModuleType:
     """The package, once per build."""
     return BUILDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def builds() -> dict[str, ModuleType]:
+    """Every build at once, by name, for tests that compare them."""
+    return BUILDS

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 BOM = b"\xef\xbb\xbf"
+NO_CAPS: dict[str, int | None] = dict.fromkeys(("max_event_bytes", "max_event_lines", "max_events", "max_stream_bytes"))
 
 
 @dataclass
