@@ -1,4 +1,4 @@
-"""The envelopes that are read only when they are whole: JSON, Gemma's and DSML. Each gives its calls or does not fit."""
+"""The envelopes that are read only when whole: JSON, Gemma's and DSML. Each gives its calls or does not fit."""
 
 from __future__ import annotations
 

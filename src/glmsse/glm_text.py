@@ -108,7 +108,7 @@ class ToolCallParser(CallReader):
             self._state = ToolCallParser._read_start
 
     def feed(self, text: str) -> list[ChatEvent]:
-        """The events that `text` completes, in order; nothing comes after a `failed` event. MisuseError after `close`."""
+        """The events that `text` completes, in order; nothing comes after `failed`. MisuseError after `close`."""
         if not isinstance(text, str):
             raise MisuseError(f"feed takes a str, not {type(text).__name__}")
         if self._closed:
