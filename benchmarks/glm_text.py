@@ -73,7 +73,7 @@ SHAPES: list[tuple[str, Callable[[int], str], tuple[int, ...]]] = [
      (12_500, 200_000)),
     ("JSON payload", repeated('{"a":1},', '<tool_call>{"name":"Write","x":[', "1]}</tool_call>"), (12_500, 200_000)),
     ("Gemma payload", repeated('{a:<|"|>"<|"|>},', "<|tool_call>call:Write{x:[", "1]}<tool_call|>"), (12_500, 200_000)),
-    ("Qwen value", repeated("a\n", "<tool_call><function=Write><parameter=content>", "</parameter></function></tool_call>"),
+    ("Qwen value", repeated("a\n", "<tool_call><function=Write><parameter=content>", "</parameter></tool_call>"),
      (12_500, 200_000)),
 ]  # fmt: skip
 
@@ -99,15 +99,23 @@ def main() -> int:
     offered = tools(4_000)
     slow = []
     for name, make, sizes in SHAPES:
-        times = []
+        times: dict[int, float] = {}
+        before = 0
         for size in sizes:
             text = make(size)
-            times.append(seconds(text, args.feed or len(text), offered, args.repeat))
-            ratio = f"   x{times[-1] / times[-2]:5.1f} for x{size / sizes[len(times) - 2]:g}" if len(times) > 1 else ""
-            print(f"{name:40} {size:8,}  {times[-1]:9.4f} s{ratio}")
-        for small, size in enumerate(sizes):
-            if size * FACTOR in sizes:
-                growth = times[sizes.index(size * FACTOR)] / times[small]
+            times[size] = seconds(text, args.feed or len(text), offered, args.repeat)
+            ratio = f"   x{times[size] / times[before]:5.1f} for x{size / before:g}" if before else ""
+            print(f"{name:40} {size:8,}  {times[size]:9.4f} s{ratio}")
+            before = size
+        for size in sizes:
+            if size * FACTOR in times:
+                growth = times[size * FACTOR] / times[size]
+                if growth > BAR:
+                    # A busy machine can slow one of the two down: only what is slow twice counts.
+                    small, large = make(size), make(size * FACTOR)
+                    first = seconds(small, args.feed or len(small), offered, 3 * args.repeat)
+                    growth = seconds(large, args.feed or len(large), offered, 3 * args.repeat) / first
+                    print(f"{name:40} {size:8,}  measured again: x{growth:.1f} for x{FACTOR}")
                 if growth > BAR:
                     slow.append(f"{name}: x{growth:.1f} from {size:,} to {size * FACTOR:,}")
     for line in slow:

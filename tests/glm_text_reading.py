@@ -34,6 +34,9 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
+TEXT_FIELDS = {"tool_call.arguments.delta": "arguments", "content.delta": "text", "reasoning.delta": "text"}
+
+
 class Outcome(NamedTuple):
     """What a reply came to; `calls` are name, arguments and completeness."""
 
@@ -67,7 +70,7 @@ def merged(events: list[ChatEvent]) -> list[dict[str, Any]]:
     for event in events:
         new = event.to_dict()
         old = out[-1] if out else {}
-        field = {"tool_call.arguments.delta": "arguments", "content.delta": "text", "reasoning.delta": "text"}.get(event.type)
+        field = TEXT_FIELDS.get(event.type)
         if field and old.get("type") == event.type and old.get("index") == new.get("index"):
             old[field] += new[field]
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from glm_text_reading import read
 
 DATA = json.loads((Path(__file__).parent / "data" / "glm_text_cases.json").read_text(encoding="utf-8"))

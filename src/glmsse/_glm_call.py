@@ -448,8 +448,9 @@ class CallReader:
     def _closer_is_data(self) -> None:
         text = "".join(self._behind)
         self._behind.clear()
-        self._flag("literal_close")
-        if self._call is None and not self._drop:
+        if self._kind != _SKIPPED:
+            self._flag("literal_close")
+        elif self._call is None and not self._drop:
             self._reply.content.write(text)
         self._state = CallReader._read_value
         self._read_data(text)

@@ -110,8 +110,9 @@ class Tools:
             parameters = tool.get("input_schema")
         properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
         made = Tool(name, properties if isinstance(properties, Mapping) else {})
-        self._by_name.setdefault(name, made)
-        self._by_folded.setdefault(name.casefold(), made)
+        # Regions are stripped, so a name is known by its stripped form; it is sent as it was offered.
+        self._by_name.setdefault(name.strip(), made)
+        self._by_folded.setdefault(name.strip().casefold(), made)
 
     def find(self, name: str) -> Tool | None:
         """The tool that a call of `name` (stripped) is sent as, if one may be sent."""

@@ -124,7 +124,8 @@ class ToolCallParser(CallReader):
         """The last events: what was held, then `finish` with `reason` (none for None, none after `failed`).
 
         With "stop" and "tool_calls" the model ended by itself, so a call that lacks only its closer counts as whole.
-        Any other reason is a cut. MisuseError when closed already.
+        Any other reason is a cut. Behind a turn token the reply has ended whatever the reason says; `finish` repeats it
+        all the same. MisuseError when closed already.
         """
         if reason is not None and not isinstance(reason, str):
             raise MisuseError(f"close takes a reason or None, not {type(reason).__name__}")
