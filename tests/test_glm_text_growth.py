@@ -6,8 +6,8 @@ import sys
 from types import FrameType
 
 import pytest
-from glm_text_reading import TOOLS, pieces_of
 
+from glm_text_reading import TOOLS, pieces_of
 from glmsse.glm_text import ToolCallParser
 from glmsse.limits import Limits
 
@@ -71,7 +71,7 @@ def test_sixteen_times_the_text_takes_about_sixteen_times_the_calls(shape: str, 
 
     few, many = (calls_for(text, len(text) if fed_whole else 3) for text in (small, large))
 
-    assert many <= 17 * few
+    assert many <= 18 * few
 
 
 @pytest.mark.parametrize("shape", SHAPES)

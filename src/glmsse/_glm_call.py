@@ -81,7 +81,7 @@ class CallReader:
     def _turn(self, length: int) -> None:
         raise NotImplementedError
 
-    def _after_call(self) -> None:
+    def _to_text(self) -> None:
         raise NotImplementedError
 
     # Common steps
@@ -137,7 +137,7 @@ class CallReader:
 
     def _leave_call(self) -> None:
         self._in_call = False
-        self._after_call()
+        self._to_text()
 
     def _end_call(self, ended: bool) -> None:
         """The reply ends inside of the envelope."""

@@ -82,12 +82,12 @@ def _types(schema: Any, depth: int) -> frozenset[str] | None:
 class Tools:
     """The caller's tools. `untouched` says that there are none, so that no markup is to be read."""
 
-    __slots__ = ("_any_sane", "_by_folded", "_by_name", "_lengths", "_tell", "untouched")
+    __slots__ = ("_any_sane", "_by_folded", "_by_name", "_is_list", "_lengths", "untouched")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, send_unoffered: bool) -> None:
         self._by_name: dict[str, Tool] = {}
         self._by_folded: dict[str, Tool] = {}
-        self._tell = tools is not None
+        self._is_list = tools is not None
         self._any_sane = send_unoffered or tools is None
         if tools is not None:
             if isinstance(tools, (str, bytes)) or not isinstance(tools, Sequence):
@@ -118,7 +118,7 @@ class Tools:
         """The tool that a call of `name` (stripped) is sent as, if one may be sent."""
         tool = self._by_name.get(name) or self._by_folded.get(name.casefold())
         if tool is None and self._any_sane and is_sane(name):
-            return Tool(name, {}, offered=not self._tell)
+            return Tool(name, {}, offered=not self._is_list)
         return tool
 
     def find_with_key(self, region: str) -> tuple[Tool, str] | None:

@@ -8,22 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ._glm_call import CallReader
 from ._glm_envelopes import Written, dsml_calls, gemma_calls, json_calls
+from ._glm_name import NameReader
 from ._glm_output import Reply, size_of
 from ._glm_tags import (
     BARE_REASONING_TAGS,
-    CALL_CLOSE,
     CALL_OPEN,
     CONTENT_TAGS,
     DSML_CLOSER,
     DSML_OPEN,
-    FUNCTION_OPEN,
     GEMMA_CLOSER,
     GEMMA_OPEN,
-    KEY_CLOSE,
-    KEY_OPEN,
-    NO_TAG,
     PARTIAL,
     REASONING_TAGS,
     START_TAGS,
@@ -32,10 +27,7 @@ from ._glm_tags import (
     THINK_OPEN,
     TURN,
     TURN_TAGS,
-    VALUE_CLOSE,
-    VALUE_OPEN,
     TagTable,
-    dialect_of,
     tag_at,
 )
 from ._glm_types import Tool, Tools, is_sane, json_text
@@ -47,12 +39,10 @@ from .limits import Limits, checked_limits
 _STARTS = ("content", "reasoning", "auto")
 _POLICIES = ("text", "call", "drop")
 _MODEL_ENDED = ("stop", "tool_calls")
-_REGION_MOST = 512
-_NAME_ENDS = frozenset((KEY_OPEN, KEY_CLOSE, VALUE_OPEN, VALUE_CLOSE, CALL_CLOSE))
 _GEMMA_HEAD = "call:"
 
 
-class ToolCallParser(CallReader):
+class ToolCallParser(NameReader):
     """Reads one reply of a GLM model as text.
 
     tools      the request's tools, nested under `function` or flat; None takes any sane name with string arguments,
@@ -67,8 +57,7 @@ class ToolCallParser(CallReader):
     """
 
     __slots__ = (
-        "_closed", "_closer", "_envelope", "_head", "_in_reasoning", "_key_start", "_mark", "_opener", "_payload",
-        "_payload_size", "_skip_space", "_turned", "_unoffered",
+        "_closed", "_closer", "_envelope", "_payload", "_payload_size", "_skip_space", "_turned",
     )  # fmt: skip
 
     def __init__(
@@ -86,18 +75,12 @@ class ToolCallParser(CallReader):
             raise MisuseError(f"id_prefix takes a str, not {type(id_prefix).__name__}")
         limits = checked_limits(limits)
         offered = Tools(tools, send_unoffered=unoffered == "call")
-        super().__init__(offered, Reply(limits, id_prefix, hold=not offered.untouched), limits)
-        self._unoffered = unoffered
+        super().__init__(offered, Reply(limits, id_prefix, hold=not offered.untouched), limits, unoffered)
         self._closed = self._turned = False
         self._in_reasoning = start == "reasoning"
         # Whitespace right behind `</think>` is being dropped.
         self._skip_space = False
-        # The opener at hand, and how far behind its start the search for the end of its name region went.
-        self._opener = ""
-        self._mark = 0
-        self._key_start = 0
-        # A buffered envelope: what stood before its payload, the payload, what ends it and what reads it.
-        self._head = ""
+        # A buffered envelope: its payload, what ends it and what reads it.
         self._payload: list[str] = []
         self._payload_size = 0
         self._closer = ""
@@ -186,9 +169,6 @@ class ToolCallParser(CallReader):
             self._state = ToolCallParser._read_untouched
         else:
             self._state = ToolCallParser._read_content
-
-    def _after_call(self) -> None:
-        self._to_text()
 
     def _read_start(self) -> bool:
         """Whitespace and one `<think>` may come first."""
@@ -326,151 +306,6 @@ class ToolCallParser(CallReader):
         content = self._reply.content
         if not content.after_call:
             content.release()
-
-    # The name region
-
-    def _open_region(self, length: int) -> None:
-        self._opener = self._buf[self._pos : self._pos + length]
-        self._mark = length
-        self._dialect = dialect_of(self._opener)
-        self._state = ToolCallParser._read_name
-
-    def _opener_is_text(self) -> bool:
-        """Only the opener is; what is behind it is read anew."""
-        self._write(self._opener)
-        self._pos += len(self._opener)
-        self._to_text()
-        return True
-
-    def _refuse(self) -> bool:
-        self._reply.flag("malformed", None)
-        return self._opener_is_text()
-
-    def _next_tag(self, start: int) -> tuple[int, int, int]:
-        """The place, kind and length of the first tag of a region that begins at `start`; PARTIAL while there is none
-        yet, NO_TAG if there can be none."""
-        buf = self._buf
-        last = start + _REGION_MOST
-        at = buf.find("<", self._pos + self._mark, last + 1)
-        while at >= 0:
-            kind, length = tag_at(buf, at, self._dialect.name, self._final)
-            if kind != NO_TAG and (kind != FUNCTION_OPEN or self._is_payload_start(start, at)):
-                self._mark = at - self._pos
-                return at, kind, length
-            at = buf.find("<", at + 1, last + 1)
-        end = min(len(buf), last + 1)
-        self._mark = end - self._pos
-        return end, NO_TAG if self._final or end > last else PARTIAL, 0
-
-    def _is_payload_start(self, start: int, at: int) -> bool:
-        return self._state is ToolCallParser._read_name and not self._buf[start:at].strip()
-
-    def _read_name(self) -> bool:
-        buf = self._buf
-        start = self._pos + len(self._opener)
-        first = buf[start : start + _REGION_MOST + 1].lstrip()[:1]
-        if first and first in "{[":
-            self._pos = start
-            self._buffer(self._opener, self._dialect.closer, json_calls)
-            return True
-        at, kind, length = self._next_tag(start)
-        if kind == PARTIAL:
-            return False
-        name = buf[start:at].strip()
-        if kind == FUNCTION_OPEN:
-            self._head = buf[self._pos : at + length]
-            self._mark = len(self._head)
-            self._dialect = dialect_of(self._opener, qwen=True)
-            self._state = ToolCallParser._read_function_name
-            return True
-        if kind in _NAME_ENDS:
-            return self._decide_name(name, at, kind, length)
-        at_end = kind == NO_TAG and self._ended and at - start <= _REGION_MOST
-        tool = self._tools.find(name) if at_end or kind in (CALL_OPEN, TURN) else None
-        if tool is None:
-            return self._refuse()
-        if kind == CALL_OPEN:
-            self._mark = at + length - self._pos
-            self._head = name
-            self._key_start = self._mark
-            self._state = ToolCallParser._read_mistyped_key
-            return True
-        self._begin(tool)
-        self._pos = at
-        self._finish_call()
-        self._reply.flag("closed_at_end", self._call)
-        return True
-
-    def _decide_name(self, name: str, at: int, kind: int, length: int) -> bool:
-        """The region ended in an argument tag or in the call's closer."""
-        tool = self._tools.find(name)
-        if tool is not None:
-            self._begin(tool)
-            self._pos = at
-            self._to_inside()
-            return True
-        found = self._tools.find_with_key(name) if kind == KEY_CLOSE and name else None
-        if found is not None:
-            self._begin(found[0])
-            self._repair_key(found[1])
-            self._pos = at + length
-            return True
-        return self._unaccepted(name, at)
-
-    def _unaccepted(self, name: str, at: int) -> bool:
-        """No call may be sent: the envelope, up to `at` read, is text or nothing."""
-        if name and not is_sane(name):
-            return self._refuse()
-        self._reply.flag("unoffered" if name else "malformed", None)
-        if self._in_reasoning:
-            return self._opener_is_text()
-        self._begin_raw(drop=bool(name) and self._unoffered == "drop")
-        self._pass(at)
-        self._to_inside()
-        return True
-
-    def _read_mistyped_key(self) -> bool:
-        """Behind `NAME<tool_call>`: is that a mistyped `<arg_key>`?"""
-        start = self._pos + self._key_start
-        at, kind, length = self._next_tag(start)
-        if kind == PARTIAL:
-            return False
-        if kind != KEY_CLOSE:
-            return self._refuse()
-        tool = self._tools.find(self._head)
-        assert tool is not None
-        key = self._buf[start:at].strip()
-        self._begin(tool)
-        self._repair_key(key)
-        self._pos = at + length
-        return True
-
-    def _read_function_name(self) -> bool:
-        """Qwen's header: the name is behind `<function=`."""
-        buf = self._buf
-        start = self._pos + len(self._head)
-        last = start + _REGION_MOST
-        at = buf.find(">", self._pos + self._mark, last + 1)
-        if at < 0:
-            if not self._final and len(buf) <= last:
-                self._mark = len(buf) - self._pos
-                return False
-            return self._refuse()
-        name = buf[start:at].strip()
-        tool = self._tools.find(name)
-        if tool is None:
-            return self._unaccepted(name, at + 1)
-        self._begin(tool)
-        self._pos = at + 1
-        self._to_inside()
-        return True
-
-    def _begin(self, tool: Tool) -> None:
-        """Send the header; the call ends an open think block."""
-        self._call = self._reply.start(tool)
-        if self._in_reasoning:
-            self._in_reasoning = False
-            self._reply.flag("call_in_reasoning", self._call)
 
     # Buffered envelopes
 
