@@ -78,7 +78,11 @@ def test_reply_that_ends_in_reasoning_is_flagged() -> None:
     assert (outcome.reasoning, outcome.flags) == ("a </thin", (("reasoning_open", None),))
 
 
-def test_only_call_openers_closers_and_turn_tokens_count_in_reasoning() -> None:
+def test_turn_token_ends_open_reasoning() -> None:
+    assert read("a <|user|>b", start="reasoning") == ("", "a ", [], (("reasoning_open", None), ("stray_marker", None)))
+
+
+def test_other_tags_do_not_count_in_reasoning() -> None:
     text = "<arg_key></tool_call><think><|tool_call>call:now{}<tool_call|><x:tool_call>now</x:tool_call>"
 
     assert read(text, start="reasoning").reasoning == text

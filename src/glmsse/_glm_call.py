@@ -240,7 +240,7 @@ class CallReader:
         close = self._buf.find(">", self._pos) if self._dialect.qwen else -1
         at, kind, length = self._find(self._dialect.key, None if close < 0 else close)
         if self._call is not None and at > self._pos:
-            self._hold(self._buf[self._pos : at])
+            self._hold(self._call, self._buf[self._pos : at])
         self._pass(at)
         if kind == PARTIAL:
             if close < 0 or self._reply.failed:
@@ -362,7 +362,7 @@ class CallReader:
             call.write_string(text)
             return
         if self._kind == _TYPED:
-            self._hold(text)
+            self._hold(call, text)
             return
         text = self._take_held() + text
         if "null".startswith(text):
@@ -372,11 +372,10 @@ class CallReader:
             call.write('"')
             call.write_string(text)
 
-    def _hold(self, text: str) -> None:
+    def _hold(self, call: Call, text: str) -> None:
         self._held.append(text)
         self._held_size += size_of(text)
-        if self._call is not None:
-            self._call.has_room_for(self._held_size)
+        call.has_room_for(self._held_size)
 
     def _take_held(self) -> str:
         text = "".join(self._held)

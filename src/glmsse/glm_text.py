@@ -293,8 +293,6 @@ class ToolCallParser(NameReader):
         state = self._state
         if state is ToolCallParser._read_start:
             self._leave_start()
-        elif state is ToolCallParser._read_gemma_head:
-            self._gemma_is_text()
         elif state is ToolCallParser._read_payload:
             self._payload_is_text()
             self._reply.flag("incomplete", None)
