@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..errors import MisuseError, fault
+from ..errors import MisuseError
 from ..events import ContentDelta, ReasoningDelta, Usage
 from ..verdict import Verdict
 from .calls import OutgoingCall
 from .encoder import Encoder, checked_text
-from .ending import STOP_REASON_OF_CUT, ErrorReport, report_on
+from .ending import STOP_REASON_OF_CUT, ErrorReport
 from .sse import write_json
 
 _STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", **STOP_REASON_OF_CUT}
@@ -211,12 +211,8 @@ class AnthropicEncoder(Encoder):
         settled = self._settle_calls(0, verdict)
         if isinstance(settled, ErrorReport):
             return settled
-        if verdict is None or verdict.accepted:
-            for call, _ in settled:
-                if not call.known:
-                    return report_on(fault("tool_name_missing" if call.id else "tool_id_missing", choice=0))
-                if call.index not in self._states:
-                    self._waiting.append(_CallBlock(call))
+        # Under a cut answer a call without id or name is left out: its block could not even begin.
+        self._waiting += (_CallBlock(call) for call, _ in settled if call.known and call.index not in self._states)
         self._write_all_blocks({call.index: pieces for call, pieces in settled}, out)
         stop = {"stop_reason": _STOP_REASONS[reasons[0]], "stop_sequence": None}
         out.append(_event("message_delta", delta=stop, usage=usage_object(self._usage)))

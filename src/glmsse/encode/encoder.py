@@ -229,14 +229,20 @@ class Encoder(SingleUse):
                 call.id, call.name = call.id or judged.id, call.name or judged.name
 
     def _settle_calls(self, index: int, verdict: Verdict | None) -> list[tuple[OutgoingCall, list[str]]] | ErrorReport:
-        """The last pieces of every call of a choice; an error if a call cannot be shown as it was accepted."""
+        """The last pieces of every call of a choice; an error if a call cannot be shown as it was accepted, or has no
+        id or name in a stream that ends normally."""
         accepted = verdict is not None and verdict.accepted
         judged = {} if verdict is None else {(call.choice, call.index): call for call in verdict.tool_calls}
         settled = []
         for call in self._choices[index].calls.values():
             expected = judged.get((index, call.index))
             pieces = call.settle(expected.arguments if expected else None, accepted=accepted)
-            if pieces is None:
-                return report_on(fault(_CHANGED_AFTER_WRITING, choice=index, index=call.index))
-            settled.append((call, pieces))
+            code = None
+            if not call.known and (accepted or verdict is None):
+                code = "tool_name_missing" if call.id else "tool_id_missing"
+            elif pieces is None:
+                code = _CHANGED_AFTER_WRITING
+            if code:
+                return report_on(fault(code, choice=index, index=call.index))
+            settled.append((call, pieces or []))
         return settled

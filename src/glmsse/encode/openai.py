@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..errors import MisuseError, fault
+from ..errors import MisuseError
 from ..events import ContentDelta, ReasoningDelta, Usage
 from ..verdict import Verdict
 from .calls import OutgoingCall
 from .encoder import Encoder, checked_text
-from .ending import ErrorReport, report_on
+from .ending import ErrorReport
 from .sse import write_comment, write_event, write_json
 
 
@@ -75,8 +75,6 @@ class OpenAIEncoder(Encoder):
             if isinstance(settled, ErrorReport):
                 return settled
             for call, pieces in settled:
-                if not call.known and (verdict is None or verdict.accepted):
-                    return report_on(fault("tool_name_missing" if call.id else "tool_id_missing", choice=index))
                 self._write_pieces(index, call, pieces, out)
         for index, reason in reasons.items():
             out.append(self._chunk(index, {}, reason))
