@@ -7,12 +7,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoding import encode, encoder_for, merged, read
 from glmsse.encode import write_comment, write_event
 from messages_grammar import Message, check
+
+# A build is the same for every example, so the fixture need not be made anew.
+in_each_build = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 TEXT = st.text(
     st.one_of(
@@ -83,6 +86,7 @@ def _body(chunks: list[dict[str, Any]]) -> bytes:
     return b"".join(write_event(json.dumps(chunk)) for chunk in [*chunks]) + write_event("[DONE]")
 
 
+@in_each_build
 @given(st.lists(st.tuples(st.none() | LINE, st.none() | LINE | st.just(""), TEXT | st.just(""), st.booleans())))
 def test_the_framer_reads_back_what_was_written(
     glmsse: ModuleType, written: list[tuple[str | None, str | None, str, bool]]
@@ -102,6 +106,7 @@ def test_the_framer_reads_back_what_was_written(
     assert framer.tail == 0
 
 
+@in_each_build
 @given(st.one_of(chunk_orders(), chunk_orders(choices=3)), st.booleans())
 def test_openai_chunks_are_read_back_as_the_same_stream(
     glmsse: ModuleType, case: tuple[list[dict[str, Any]], int], one_by_one: bool
@@ -128,6 +133,7 @@ def _by_track(events: list[dict[str, Any]]) -> dict[tuple[Any, ...], str]:
     return tracks
 
 
+@in_each_build
 @given(chunk_orders(), st.booleans(), st.booleans())
 def test_anthropic_streams_keep_the_grammar_and_all_text(
     glmsse: ModuleType, case: tuple[list[dict[str, Any]], int], one_by_one: bool, drop_blank_text: bool
@@ -151,6 +157,7 @@ def assert_all_shown(message: Message, choice: Any, drop_blank_text: bool) -> No
     assert sorted(message.calls) == sorted((call.id, call.name, call.arguments) for call in choice.tool_calls)
 
 
+@in_each_build
 @given(chunk_orders(), st.integers(0, 40), st.sampled_from(["cut", "error", "length", "sensitive", "network_error"]))
 def test_streams_that_fail_anywhere_never_look_finished(
     glmsse: ModuleType, case: tuple[list[dict[str, Any]], int], at: int, how: str
@@ -176,6 +183,7 @@ def test_streams_that_fail_anywhere_never_look_finished(
         assert b"[DONE]" not in data
 
 
+@in_each_build
 @given(st.data())
 def test_calls_that_end_early_and_go_on_are_whole(glmsse: ModuleType, data: st.DataObject) -> None:
     """The events of GLM-4.5, whose calls end and may go on: each call's text is still exact."""
