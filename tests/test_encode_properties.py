@@ -83,7 +83,7 @@ def _chunk(choice: int, delta: dict[str, Any], reason: str | None = None) -> dic
 
 
 def _body(chunks: list[dict[str, Any]]) -> bytes:
-    return b"".join(write_event(json.dumps(chunk)) for chunk in [*chunks]) + write_event("[DONE]")
+    return b"".join(write_event(json.dumps(chunk)) for chunk in chunks) + write_event("[DONE]")
 
 
 @in_each_build
@@ -180,7 +180,7 @@ def test_streams_that_fail_anywhere_never_look_finished(
         assert message.error is not None
         assert message.stop_reason is None
         assert again.provider_code == verdict.code
-        assert b"[DONE]" not in data
+        assert b"data: [DONE]\n" not in data
 
 
 @in_each_build

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from .._single_use import SingleUse
@@ -63,7 +64,7 @@ class OutgoingChoice:
         return self.calls[index]
 
 
-class Encoder(SingleUse):
+class Encoder(SingleUse, ABC):
     """Typed events in, the bytes of a stream out. `encode` any number of times, then `finish` once.
 
     The events are those of a `ChatStream` (with deltas) or of a `ToolCallParser`, all of them, in their order. Bytes
@@ -130,26 +131,29 @@ class Encoder(SingleUse):
     def _check_choice(self, choice: int) -> None:
         """MisuseError for a choice that cannot be written."""
 
+    @abstractmethod
     def _ping(self) -> bytes:
-        raise NotImplementedError
+        """What keeps the connection busy and says nothing."""
 
+    @abstractmethod
     def _error(self, report: ErrorReport) -> bytes:
-        raise NotImplementedError
+        """The end of a stream that failed."""
 
-    def _write_text(self, event: ContentDelta | ReasoningDelta, out: list[bytes]) -> None:
-        raise NotImplementedError
-
-    def _write_call(self, choice: int, call: OutgoingCall, piece: str, out: list[bytes]) -> None:
-        """The call has changed: it became known, got a piece (the call does not have it yet), or ended."""
-        raise NotImplementedError
-
+    @abstractmethod
     def _begin(self, choice: int, out: list[bytes]) -> None:
         """The choice has its first event."""
-        raise NotImplementedError
 
+    @abstractmethod
+    def _write_text(self, event: ContentDelta | ReasoningDelta, out: list[bytes]) -> None:
+        """A piece of content or reasoning came."""
+
+    @abstractmethod
+    def _write_call(self, choice: int, call: OutgoingCall, piece: str, out: list[bytes]) -> None:
+        """The call has changed: it became known, got a piece (not taken yet, "" for none), or ended."""
+
+    @abstractmethod
     def _write_end(self, reasons: dict[int, str], verdict: Verdict | None, out: list[bytes]) -> ErrorReport | None:
         """The rest of a stream that ends without an error, or the error after all."""
-        raise NotImplementedError
 
     # What they share.
 
