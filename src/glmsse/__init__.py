@@ -1,8 +1,10 @@
 """Reads the streamed answer of a large language model safely: bytes in, typed events out, one verdict at the end."""
 
 from ._version import __version__
+from .adapters import acollect, aiter_events, aiter_sse, check_response, collect, iter_events, iter_sse
 from .chat import ChatStream
 from .completion import Choice, Completion, ToolCall
+from .deadlines import Deadlines
 from .errors import (
     GlmsseError,
     IncompleteStream,
@@ -40,6 +42,7 @@ __all__ = [
     "Choice",
     "Completion",
     "ContentDelta",
+    "Deadlines",
     "Done",
     "Failed",
     "Finish",
@@ -61,4 +64,11 @@ __all__ = [
     "Usage",
     "Verdict",
     "__version__",
+    "acollect",
+    "aiter_events",
+    "aiter_sse",
+    "check_response",
+    "collect",
+    "iter_events",
+    "iter_sse",
 ]

@@ -12,6 +12,10 @@ Clock = Callable[[], float]
 """Seconds that only go forward, such as `time.monotonic`."""
 
 
+class ReadTimedOut(Exception):
+    """A timer broke off a read; stays inside the adapters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
     """Seconds a stream may take, each a positive number or None for "no limit". One object serves many streams.

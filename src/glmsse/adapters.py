@@ -1,0 +1,508 @@
+"""Any iterable of bytes → events. Thin loops around a stream: they read, ask the deadlines, and close the source.
+
+No HTTP client is imported. Nothing is read ahead and nothing queued: a slow consumer holds the sender back. Nothing is
+retried.
+
+A source is an iterable of bytes-like pieces, cut anywhere (httpx `iter_bytes()`, requests `iter_content(None)`), an
+object with `read1` (a urllib response, an open file), or the bytes themselves; the async twins take an async iterable
+(httpx `aiter_bytes()`, aiohttp `content.iter_any()`). However the reading ends, the source is closed by its `aclose` or
+`close`. That does not always close the response it came from, so keep the client's own `with` around the loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import suppress
+from inspect import isawaitable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Union
+
+from .chat import ChatStream
+from .completion import Completion
+from .deadlines import Clock, Countdown, Deadlines, ReadTimedOut, check_seconds
+from .errors import GlmsseError, MisuseError, fault
+from .events import ChatEvent, Failed
+from .framing import ServerSentEvent, SSEFramer
+from .response import MOST_BODY_BYTES, Headers
+from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class ReadsPieces(Protocol):
+    """A binary file or response that gives what it has (`io.BufferedIOBase.read1`)."""
+
+    def read1(self, size: int, /) -> bytes: ...
+
+
+Source = Union["Iterable[Buffer]", "Buffer", ReadsPieces]
+OnError = Callable[[Exception], object]
+
+_PIECE_BYTES = 64 * 1024
+_MOST_DRAINED_BYTES = 64 * 1024
+"""What may follow the end of an answer and is still worth reading to keep a connection."""
+
+_NO_DEADLINES = Deadlines()
+
+
+def check_response(status: int, headers: Headers, body: Buffer = b"") -> Verdict | None:
+    """The verdict over a response that is no event stream, or None: go on and read it.
+
+    A verdict that is not accepted is false like None: compare with `is not None`. Of `body` the first 64 KiB are read,
+    for category, provider_code and request_id. The profile `zai` judges; use `ChatStream.start` for another one.
+    """
+    stream = ChatStream()
+    if not stream.start(status, headers):
+        return None
+    stream.feed(body)
+    return stream.close()
+
+
+def iter_sse(
+    source: Source,
+    framer: SSEFramer | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    clock: Clock = time.monotonic,
+) -> Generator[ServerSentEvent, None, None]:
+    """The events of any event stream, to the end of its body.
+
+    Raises what `SSEFramer` raises, after the events completed before it; IncompleteStream with a code deadline_* where
+    a deadline passed, any dispatched event being progress; and the source's own exceptions as they are.
+    """
+    reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
+    return _sse(reading, source, _pieces(source))
+
+
+def aiter_sse(
+    source: AsyncIterable[Buffer],
+    framer: SSEFramer | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    clock: Clock = time.monotonic,
+) -> AsyncGenerator[ServerSentEvent, None]:
+    """`iter_sse` for an async source. Deadlines need asyncio."""
+    reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
+    return _async_sse(reading, source, _async_pieces(source))
+
+
+def iter_events(
+    source: Source,
+    stream: ChatStream | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    drain: float | None = None,
+    on_error: OnError | None = None,
+    clock: Clock = time.monotonic,
+) -> Generator[ChatEvent, None, None]:
+    """The events of one streamed answer, each as soon as the read that completes it is over.
+
+    stream     the ChatStream to use: it has the verdict afterwards, always. Call its `start` before, if it is to check
+               status and headers; a refused response's body is read for its error code
+    deadlines  checked between reads only: nothing here can break off a read that blocks, so set the client's read
+               timeout too. `aiter_events` has no such gap
+    drain      seconds to go on reading, at most 64 KiB, after `[DONE]` or a failure, so that the client can keep its
+               connection; None closes at once. Here too a blocking read is not broken off
+    on_error   called with an exception that the source raised, for logs; what it raises itself goes to the caller
+
+    It stops at `[DONE]` or a failure, whatever the body does then. An exception of the source is an end of the stream
+    like others, so it is not raised: the last event is `Failed`, the verdict incomplete. So it is when the body ends
+    early or a deadline passes, which is how a cut answer shows even without a verdict. What is no `Exception`, such as
+    KeyboardInterrupt, passes through.
+
+    Leaving the loop closes the source, and the verdict is `cancelled`. CPython does that at once; elsewhere, or while
+    something else holds the iterator, use `contextlib.closing`.
+    """
+    _check_options(drain, on_error)
+    stream = _checked(stream, ChatStream, "stream")
+    reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
+    return _events(reading, source, _pieces(source), drain)
+
+
+def aiter_events(
+    source: AsyncIterable[Buffer],
+    stream: ChatStream | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    drain: float | None = None,
+    on_error: OnError | None = None,
+    clock: Clock = time.monotonic,
+) -> AsyncGenerator[ChatEvent, None]:
+    """`iter_events` for an async source; deadlines and drain break off a read that takes too long, and need asyncio.
+
+    Cancelling the task that reads closes the source; the verdict is `cancelled`. After leaving the loop early the
+    verdict is there at once, while the event loop closes the source a little later; `contextlib.aclosing` waits for it.
+    """
+    _check_options(drain, on_error)
+    stream = _checked(stream, ChatStream, "stream")
+    reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
+    return _AsyncEvents(reading, source, _async_pieces(source), drain)
+
+
+def collect(
+    source: Source,
+    stream: ChatStream | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    drain: float | None = None,
+    on_error: OnError | None = None,
+    clock: Clock = time.monotonic,
+) -> tuple[Completion, Verdict]:
+    """The whole answer and its verdict; a broken connection is a verdict too, not an exception. As `iter_events`."""
+    stream = ChatStream(deltas=False) if stream is None else stream
+    for _ in iter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock):
+        pass
+    return stream.snapshot, stream.close()
+
+
+async def acollect(
+    source: AsyncIterable[Buffer],
+    stream: ChatStream | None = None,
+    deadlines: Deadlines | None = None,
+    *,
+    drain: float | None = None,
+    on_error: OnError | None = None,
+    clock: Clock = time.monotonic,
+) -> tuple[Completion, Verdict]:
+    """`collect` for an async source."""
+    stream = ChatStream(deltas=False) if stream is None else stream
+    async for _ in aiter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock):
+        pass
+    return stream.snapshot, stream.close()
+
+
+class _Reading:
+    """What the sync and the async loops share: the deadlines around each read."""
+
+    def __init__(self, deadlines: Deadlines, clock: Clock) -> None:
+        self.clock = clock
+        self._deadlines = deadlines
+        self._countdown: Countdown | None = None
+
+    @property
+    def countdown(self) -> Countdown:
+        """Starts with the first read: an iterator that nobody asks spends no time."""
+        if self._countdown is None:
+            self._countdown = self._deadlines.start(self.clock)
+        return self._countdown
+
+    def begin_read(self) -> float | None:
+        return self.countdown.begin_read()
+
+
+class _EventReading(_Reading):
+    """Reading an event stream of any kind."""
+
+    def __init__(self, framer: SSEFramer, deadlines: Deadlines, clock: Clock) -> None:
+        super().__init__(deadlines, clock)
+        self._framer = framer
+
+    def check_deadlines(self) -> None:
+        code = self.countdown.passed
+        if code is not None:
+            raise self._deadline_fault(code)
+
+    def timed_out(self) -> GlmsseError:
+        return self._deadline_fault(self.countdown.next_code or "deadline_total")
+
+    def take(self, data: Buffer) -> tuple[list[ServerSentEvent], GlmsseError | None]:
+        """The events that a piece completes, and the fault to raise after them."""
+        bytes_before = self._framer.bytes_seen
+        error: GlmsseError | None = None
+        try:
+            events = self._framer.feed(data)
+        except MisuseError:
+            raise
+        except GlmsseError as raised:
+            events, error = raised.events, raised.again()
+        self.countdown.end_read(self._framer.bytes_seen - bytes_before)
+        if events:
+            self.countdown.progressed()
+        return events, error
+
+    def end(self) -> list[ServerSentEvent]:
+        return self._framer.close()
+
+    def _deadline_fault(self, code: str) -> GlmsseError:
+        return fault(code, offset=self._framer.bytes_seen)
+
+
+class _ChatReading(_Reading):
+    """Reading one answer. Whatever happens, the stream gets its verdict here."""
+
+    def __init__(self, stream: ChatStream, deadlines: Deadlines, clock: Clock, on_error: OnError | None) -> None:
+        super().__init__(deadlines, clock)
+        self.stream = stream
+        self._on_error = on_error
+        self._ended_by: Exception | str | None = None
+
+    def goes_on(self) -> bool:
+        stream = self.stream
+        if stream.verdict is not None:
+            return False
+        if stream.failed and stream.bytes_seen >= MOST_BODY_BYTES:
+            return False  # a refused response: its body has said all that is read of it
+        self._ended_by = self.countdown.passed
+        return self._ended_by is None
+
+    def take(self, data: Buffer) -> list[ChatEvent]:
+        stream, countdown = self.stream, self.countdown
+        bytes_before, pieces_before = stream.bytes_seen, stream.pieces_seen
+        events = stream.feed(data)
+        countdown.end_read(stream.bytes_seen - bytes_before)
+        if stream.pieces_seen != pieces_before:
+            countdown.progressed()
+        return events
+
+    def timed_out(self) -> None:
+        self._ended_by = self.countdown.next_code
+
+    def broke(self, error: Exception) -> None:
+        """The source raised."""
+        self._ended_by = error
+        if self._on_error is not None:
+            self._on_error(error)
+
+    def end(self) -> list[ChatEvent]:
+        """The last event, where the stream did not end by itself."""
+        if self.stream.verdict is not None:
+            return []
+        verdict = self.stream.close(self._ended_by)
+        return [] if verdict.error is None else [Failed(verdict.error)]
+
+    def abandon(self, error: BaseException) -> None:
+        """The reading is broken off: by the consumer, or by an exception that is not the source's to make."""
+        self.stream.close(self._ended_by or (error if isinstance(error, Exception) else "cancelled"))
+
+
+def _sse(reading: _EventReading, source: Source, pieces: Iterator[Buffer]) -> Generator[ServerSentEvent, None, None]:
+    try:
+        while True:
+            reading.check_deadlines()
+            reading.begin_read()
+            try:
+                data = next(pieces)
+            except StopIteration:
+                break
+            events, error = reading.take(data)
+            del data
+            yield from events
+            if error is not None:
+                del events
+                raise error
+        yield from reading.end()
+    finally:
+        _close(pieces, source)
+
+
+async def _async_sse(
+    reading: _EventReading, source: object, pieces: AsyncIterator[Buffer]
+) -> AsyncGenerator[ServerSentEvent, None]:
+    late = None
+    try:
+        while True:
+            reading.check_deadlines()
+            try:
+                data = await _next(pieces, reading.begin_read())
+            except StopAsyncIteration:
+                break
+            except ReadTimedOut:
+                late = reading.timed_out()
+                break
+            events, error = reading.take(data)
+            del data
+            for event in events:
+                yield event
+            if error is not None:
+                del events
+                raise error
+        if late is not None:
+            raise late
+        for event in reading.end():
+            yield event
+    finally:
+        await _aclose(pieces, source)
+
+
+def _events(
+    reading: _ChatReading, source: Source, pieces: Iterator[Buffer], drain: float | None
+) -> Generator[ChatEvent, None, None]:
+    try:
+        while reading.goes_on():
+            reading.begin_read()
+            try:
+                data = next(pieces)
+            except StopIteration:
+                break
+            except Exception as error:  # every client has exceptions of its own
+                reading.broke(error)
+                break
+            events = reading.take(data)
+            del data
+            yield from events
+        yield from reading.end()
+        if drain is not None:
+            _drain(pieces, drain, reading.clock)
+    except BaseException as error:
+        reading.abandon(error)
+        raise
+    finally:
+        _close(pieces, source)
+
+
+async def _async_events(
+    reading: _ChatReading, source: object, pieces: AsyncIterator[Buffer], drain: float | None
+) -> AsyncGenerator[ChatEvent, None]:
+    try:
+        while reading.goes_on():
+            try:
+                data = await _next(pieces, reading.begin_read())
+            except StopAsyncIteration:
+                break
+            except ReadTimedOut:
+                reading.timed_out()
+                break
+            except Exception as error:  # every client has exceptions of its own
+                reading.broke(error)
+                break
+            events = reading.take(data)
+            del data
+            for event in events:
+                yield event
+        for event in reading.end():
+            yield event
+        if drain is not None:
+            await _async_drain(pieces, drain, reading.clock)
+    except BaseException as error:
+        reading.abandon(error)
+        raise
+    finally:
+        await _aclose(pieces, source)
+
+
+class _AsyncEvents(AsyncGenerator[ChatEvent, None]):
+    """An async generator whose stream has its verdict as soon as nobody holds the iterator any more.
+
+    A plain one is finished by its event loop some time after the consumer has left.
+    """
+
+    def __init__(
+        self, reading: _ChatReading, source: object, pieces: AsyncIterator[Buffer], drain: float | None
+    ) -> None:
+        self._reading = reading
+        self._source = source
+        self._pieces = pieces
+        self._steps = _async_events(reading, source, pieces, drain)
+        self._started = False
+
+    # `async def`, so that the frame keeps this object alive while a step waits.
+    async def __anext__(self) -> ChatEvent:
+        self._started = True
+        return await self._steps.__anext__()
+
+    async def asend(self, value: None) -> ChatEvent:
+        self._started = True
+        return await self._steps.asend(value)
+
+    async def athrow(self, kind: Any, value: Any = None, trace: TracebackType | None = None) -> ChatEvent:
+        return await self._steps.athrow(kind if value is None else value)
+
+    async def aclose(self) -> None:
+        await self._steps.aclose()
+        if not self._started:
+            self._started = True
+            self._reading.stream.close("cancelled")
+            await _aclose(self._pieces, self._source)
+
+    def __del__(self) -> None:
+        if self._started:
+            self._reading.stream.close("cancelled")
+
+
+async def _next(pieces: AsyncIterator[Buffer], seconds: float | None) -> Buffer:
+    """The next piece; ReadTimedOut if the time was over before it came, StopAsyncIteration at the end."""
+    if seconds is None:
+        return await pieces.__anext__()
+    from ._async_reads import next_within  # loads asyncio, which a program on another loop can do without
+
+    return await next_within(pieces, seconds)
+
+
+def _drain(pieces: Iterator[Buffer], seconds: float, clock: Clock) -> None:
+    most, end = _MOST_DRAINED_BYTES, clock() + seconds
+    with suppress(Exception):  # the answer is in; nothing that happens now matters
+        while most > 0 and clock() < end:
+            most -= memoryview(next(pieces)).nbytes
+
+
+async def _async_drain(pieces: AsyncIterator[Buffer], seconds: float, clock: Clock) -> None:
+    most, end = _MOST_DRAINED_BYTES, clock() + seconds
+    with suppress(Exception):  # as above
+        while most > 0:
+            most -= memoryview(await _next(pieces, max(0.0, end - clock()))).nbytes
+
+
+def _close(pieces: object, source: object) -> None:
+    for item in _distinct(pieces, source):
+        close = getattr(item, "close", None)
+        if callable(close):
+            with suppress(Exception):  # a source that cannot even close has nothing to say about the answer
+                close()
+
+
+async def _aclose(pieces: object, source: object) -> None:
+    for item in _distinct(pieces, source):
+        close = getattr(item, "aclose", None) or getattr(item, "close", None)
+        if callable(close):
+            with suppress(Exception):  # as above
+                result = close()
+                if isawaitable(result):
+                    await result
+
+
+def _distinct(pieces: object, source: object) -> tuple[object, ...]:
+    return (pieces,) if pieces is source else (pieces, source)
+
+
+def _pieces(source: Source) -> Iterator[Buffer]:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return iter((source,))
+    read1 = getattr(source, "read1", None)
+    if callable(read1):
+        # Not by lines, as such objects iterate: a line has no limit.
+        return iter(lambda: read1(_PIECE_BYTES), b"")
+    if isinstance(source, Iterable) and not isinstance(source, (str, dict)):
+        return iter(source)
+    hint = "; use the async twin" if isinstance(source, AsyncIterable) else ""
+    raise MisuseError(f"source takes an iterable of bytes, not {type(source).__name__}{hint}")
+
+
+def _async_pieces(source: object) -> AsyncIterator[Buffer]:
+    if isinstance(source, AsyncIterable):
+        return source.__aiter__()
+    hint = "; use the twin without `a`" if isinstance(source, (Iterable, bytes)) else ""
+    raise MisuseError(f"source takes an async iterable of bytes, not {type(source).__name__}{hint}")
+
+
+def _checked(value: Any, kind: type, name: str) -> Any:
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise MisuseError(f"{name} takes a {kind.__name__} or None, not {type(value).__name__}")
+    return value
+
+
+def _checked_deadlines(deadlines: Deadlines | None) -> Deadlines:
+    if deadlines is None:
+        return _NO_DEADLINES
+    if not isinstance(deadlines, Deadlines):
+        raise MisuseError(f"deadlines takes a Deadlines or None, not {type(deadlines).__name__}")
+    return deadlines
+
+
+def _check_options(drain: float | None, on_error: OnError | None) -> None:
+    check_seconds("drain", drain)
+    if on_error is not None and not callable(on_error):
+        raise MisuseError(f"on_error takes a callable or None, not {type(on_error).__name__}")
