@@ -208,6 +208,11 @@ class ChatStream(SingleUse):
         return self._framer.bytes_seen + self._bytes_ignored
 
     @property
+    def collects(self) -> bool:
+        """Whether text is kept for the snapshot."""
+        return self._assembly.collect
+
+    @property
     def pieces_seen(self) -> int:
         """Non-empty pieces of text and calls, finish reasons and usages so far, events made of them or not: what a
         deadline counts as progress."""
