@@ -1,4 +1,7 @@
-"""A read that asyncio breaks off in time. Imported only when a deadline asks for it: else any event loop will do."""
+"""A read that asyncio breaks off in time. Imported only when a deadline asks for it: else any event loop will do.
+
+It imports nothing of its package: what is imported late may come from another copy of it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,12 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .deadlines import ReadTimedOut
-
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-async def next_within(pieces: AsyncIterator[Buffer], seconds: float) -> Buffer:
-    """The next piece; ReadTimedOut if it does not come in time, and the source sees a cancellation."""
+async def next_within(pieces: AsyncIterator[Buffer], seconds: float, late: type[Exception]) -> Buffer:
+    """The next piece; raises `late` if it does not come in time, and the source sees a cancellation."""
     timer = _timer(seconds)
     try:
         async with timer:
@@ -24,7 +25,7 @@ async def next_within(pieces: AsyncIterator[Buffer], seconds: float) -> Buffer:
         # The source's own timeout errors are not ours; whatever it makes of our cancellation is.
         if not timer.expired():
             raise
-    raise ReadTimedOut
+    raise late
 
 
 class _Timer:

@@ -427,7 +427,7 @@ async def _next(pieces: AsyncIterator[Buffer], seconds: float | None) -> Buffer:
         return await pieces.__anext__()
     from ._async_reads import next_within  # loads asyncio, which a program on another loop can do without
 
-    return await next_within(pieces, seconds)
+    return await next_within(pieces, seconds, ReadTimedOut)
 
 
 def _drain(pieces: Iterator[Buffer], seconds: float, clock: Clock) -> None:
