@@ -411,9 +411,10 @@ class SSEFramer:
                 return error
             at = stop
         pieces = data[at + 6 : end - 2].split(b"\n\ndata: ")
-        if self._blanks + len(pieces) > self._max_events:
+        lines = data.count(b"\n", at, end)
+        if self._blanks + lines - len(pieces) > self._max_events:  # at most so many of the lines are blank
             return self._read_lines(data, at, end, base, events)
-        all_regular = data.count(b"\n", at, end) == 2 * len(pieces)
+        all_regular = lines == 2 * len(pieces)
         most, strict = self._max_event_bytes - 6, self._strict
         id, retry = self._id, self._retry
         new, cls, append = object.__new__, ServerSentEvent, events.append
