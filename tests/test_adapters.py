@@ -7,6 +7,7 @@ import gc
 import io
 import subprocess
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, closing
 from types import ModuleType
@@ -835,3 +836,28 @@ def test_leaving_an_sse_loop_closes_the_source(glmsse: ModuleType, way: str) -> 
 def test_sse_refuses_pieces_that_are_no_bytes(glmsse: ModuleType, way: str) -> None:
     with pytest.raises(glmsse.MisuseError):
         list(read_sse(glmsse, way, source_for(way, ["text"])))
+
+
+# What is shown
+
+
+def frames_of(error: BaseException) -> str:
+    """The traceback through the package, with the locals of each frame."""
+    trace = traceback.TracebackException.from_exception(error, capture_locals=True)
+    shown = [f"{frame.name} {frame.locals}" for frame in trace.stack if "test_adapters" not in frame.filename]
+    assert shown
+    return "\n".join(shown)
+
+
+@pytest.mark.parametrize("piece", ["CANARY", b"data: ok\n\ndata: CANARY\xff\n\n"])
+def test_no_traceback_holds_input(glmsse: ModuleType, piece: Any) -> None:
+    adapters = [lambda: list(glmsse.iter_sse([piece])), lambda: list(read_sse(glmsse, "async", AsyncSource([piece])))]
+    if isinstance(piece, str):
+        adapters += [lambda: glmsse.collect([piece]), lambda: asyncio.run(glmsse.acollect(AsyncSource([piece])))]
+    for adapter in adapters:
+        with pytest.raises(glmsse.GlmsseError) as caught:
+            adapter()
+        assert "CANARY" not in frames_of(caught.value)
+        assert "CANARY" not in repr(caught.value) + str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None

@@ -12,7 +12,16 @@ object with `read1` (a urllib response, an open file), or the bytes themselves; 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+)
 from contextlib import suppress
 from inspect import isawaitable
 from types import TracebackType
@@ -39,6 +48,8 @@ class ReadsPieces(Protocol):
 
 Source = Union["Iterable[Buffer]", "Buffer", ReadsPieces]
 OnError = Callable[[Exception], object]
+Close = Callable[[], None]
+AsyncClose = Callable[[], Awaitable[None]]
 
 _PIECE_BYTES = 64 * 1024
 _MOST_DRAINED_BYTES = 64 * 1024
@@ -73,7 +84,8 @@ def iter_sse(
     a deadline passed, any dispatched event being progress; and the source's own exceptions as they are.
     """
     reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
-    return _sse(reading, source, _pieces(source))
+    pieces = _pieces(source)
+    return _sse(reading, pieces, lambda: _close(pieces, source))
 
 
 def aiter_sse(
@@ -85,7 +97,8 @@ def aiter_sse(
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """`iter_sse` for an async source. Deadlines need asyncio."""
     reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
-    return _async_sse(reading, source, _async_pieces(source))
+    pieces = _async_pieces(source)
+    return _async_sse(reading, pieces, lambda: _aclose(pieces, source))
 
 
 def iter_events(
@@ -118,7 +131,8 @@ def iter_events(
     _check_options(drain, on_error)
     stream = _checked(stream, ChatStream, "stream")
     reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
-    return _events(reading, source, _pieces(source), drain)
+    pieces = _pieces(source)
+    return _events(reading, pieces, lambda: _close(pieces, source), drain)
 
 
 def aiter_events(
@@ -138,7 +152,8 @@ def aiter_events(
     _check_options(drain, on_error)
     stream = _checked(stream, ChatStream, "stream")
     reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
-    return _AsyncEvents(reading, source, _async_pieces(source), drain)
+    pieces = _async_pieces(source)
+    return _AsyncEvents(reading, pieces, lambda: _aclose(pieces, source), drain)
 
 
 def collect(
@@ -152,7 +167,9 @@ def collect(
 ) -> tuple[Completion, Verdict]:
     """The whole answer and its verdict; a broken connection is a verdict too, not an exception. As `iter_events`."""
     stream = ChatStream(deltas=False) if stream is None else stream
-    for _ in iter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock):
+    events = iter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock)
+    del source
+    for _ in events:
         pass
     return stream.snapshot, stream.close()
 
@@ -168,13 +185,18 @@ async def acollect(
 ) -> tuple[Completion, Verdict]:
     """`collect` for an async source."""
     stream = ChatStream(deltas=False) if stream is None else stream
-    async for _ in aiter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock):
+    events = aiter_events(source, stream, deadlines, drain=drain, on_error=on_error, clock=clock)
+    del source
+    async for _ in events:
         pass
     return stream.snapshot, stream.close()
 
 
 class _Reading:
-    """What the sync and the async loops share: the deadlines around each read."""
+    """What the sync and the async loops share: the deadlines around each read.
+
+    Here and in the loops a piece is deleted once it is fed, so that no traceback of ours holds input.
+    """
 
     def __init__(self, deadlines: Deadlines, clock: Clock) -> None:
         self.clock = clock
@@ -217,6 +239,8 @@ class _EventReading(_Reading):
             raise
         except GlmsseError as raised:
             events, error = raised.events, raised.again()
+        finally:
+            del data
         self.countdown.end_read(self._framer.bytes_seen - bytes_before)
         if events:
             self.countdown.progressed()
@@ -250,7 +274,10 @@ class _ChatReading(_Reading):
     def take(self, data: Buffer) -> list[ChatEvent]:
         stream, countdown = self.stream, self.countdown
         bytes_before, pieces_before = stream.bytes_seen, stream.pieces_seen
-        events = stream.feed(data)
+        try:
+            events = stream.feed(data)
+        finally:
+            del data
         countdown.end_read(stream.bytes_seen - bytes_before)
         if stream.pieces_seen != pieces_before:
             countdown.progressed()
@@ -277,7 +304,7 @@ class _ChatReading(_Reading):
         self.stream.close(self._ended_by or (error if isinstance(error, Exception) else "cancelled"))
 
 
-def _sse(reading: _EventReading, source: Source, pieces: Iterator[Buffer]) -> Generator[ServerSentEvent, None, None]:
+def _sse(reading: _EventReading, pieces: Iterator[Buffer], close: Close) -> Generator[ServerSentEvent, None, None]:
     try:
         while True:
             reading.check_deadlines()
@@ -286,19 +313,21 @@ def _sse(reading: _EventReading, source: Source, pieces: Iterator[Buffer]) -> Ge
                 data = next(pieces)
             except StopIteration:
                 break
-            events, error = reading.take(data)
-            del data
+            try:
+                events, error = reading.take(data)
+            finally:
+                del data
             yield from events
             if error is not None:
                 del events
                 raise error
         yield from reading.end()
     finally:
-        _close(pieces, source)
+        close()
 
 
 async def _async_sse(
-    reading: _EventReading, source: object, pieces: AsyncIterator[Buffer]
+    reading: _EventReading, pieces: AsyncIterator[Buffer], close: AsyncClose
 ) -> AsyncGenerator[ServerSentEvent, None]:
     late = None
     try:
@@ -311,8 +340,10 @@ async def _async_sse(
             except ReadTimedOut:
                 late = reading.timed_out()
                 break
-            events, error = reading.take(data)
-            del data
+            try:
+                events, error = reading.take(data)
+            finally:
+                del data
             for event in events:
                 yield event
             if error is not None:
@@ -323,11 +354,11 @@ async def _async_sse(
         for event in reading.end():
             yield event
     finally:
-        await _aclose(pieces, source)
+        await close()
 
 
 def _events(
-    reading: _ChatReading, source: Source, pieces: Iterator[Buffer], drain: float | None
+    reading: _ChatReading, pieces: Iterator[Buffer], close: Close, drain: float | None
 ) -> Generator[ChatEvent, None, None]:
     try:
         while reading.goes_on():
@@ -339,8 +370,10 @@ def _events(
             except Exception as error:  # every client has exceptions of its own
                 reading.broke(error)
                 break
-            events = reading.take(data)
-            del data
+            try:
+                events = reading.take(data)
+            finally:
+                del data
             yield from events
         yield from reading.end()
         if drain is not None:
@@ -349,11 +382,11 @@ def _events(
         reading.abandon(error)
         raise
     finally:
-        _close(pieces, source)
+        close()
 
 
 async def _async_events(
-    reading: _ChatReading, source: object, pieces: AsyncIterator[Buffer], drain: float | None
+    reading: _ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
 ) -> AsyncGenerator[ChatEvent, None]:
     try:
         while reading.goes_on():
@@ -367,8 +400,10 @@ async def _async_events(
             except Exception as error:  # every client has exceptions of its own
                 reading.broke(error)
                 break
-            events = reading.take(data)
-            del data
+            try:
+                events = reading.take(data)
+            finally:
+                del data
             for event in events:
                 yield event
         for event in reading.end():
@@ -379,7 +414,7 @@ async def _async_events(
         reading.abandon(error)
         raise
     finally:
-        await _aclose(pieces, source)
+        await close()
 
 
 class _AsyncEvents(AsyncGenerator[ChatEvent, None]):
@@ -389,12 +424,11 @@ class _AsyncEvents(AsyncGenerator[ChatEvent, None]):
     """
 
     def __init__(
-        self, reading: _ChatReading, source: object, pieces: AsyncIterator[Buffer], drain: float | None
+        self, reading: _ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
     ) -> None:
         self._reading = reading
-        self._source = source
-        self._pieces = pieces
-        self._steps = _async_events(reading, source, pieces, drain)
+        self._close = close
+        self._steps = _async_events(reading, pieces, close, drain)
         self._started = False
 
     # `async def`, so that the frame keeps this object alive while a step waits.
@@ -414,7 +448,7 @@ class _AsyncEvents(AsyncGenerator[ChatEvent, None]):
         if not self._started:
             self._started = True
             self._reading.stream.close("cancelled")
-            await _aclose(self._pieces, self._source)
+            await self._close()
 
     def __del__(self) -> None:
         if self._started:
