@@ -27,13 +27,14 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
+from ._reading import ChatReading, EventReading, OnError
 from .chat import ChatStream
 from .completion import Completion
-from .deadlines import Clock, Countdown, Deadlines, ReadTimedOut, check_seconds
-from .errors import GlmsseError, MisuseError, fault
-from .events import ChatEvent, Failed
+from .deadlines import Clock, Deadlines, ReadTimedOut, check_seconds
+from .errors import MisuseError
+from .events import ChatEvent
 from .framing import ServerSentEvent, SSEFramer
-from .response import MOST_BODY_BYTES, Headers
+from .response import Headers
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ class ReadsPieces(Protocol):
 
 
 Source = Union["Iterable[Buffer]", "Buffer", ReadsPieces]
-OnError = Callable[[Exception], object]
 Close = Callable[[], None]
 AsyncClose = Callable[[], Awaitable[None]]
 
@@ -83,7 +83,7 @@ def iter_sse(
     Raises what `SSEFramer` raises, after the events completed before it; IncompleteStream with a code deadline_* where
     a deadline passed, any dispatched event being progress; and the source's own exceptions as they are.
     """
-    reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
+    reading = EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
     pieces = _pieces(source)
     return _sse(reading, pieces, lambda: _close(pieces, source))
 
@@ -96,7 +96,7 @@ def aiter_sse(
     clock: Clock = time.monotonic,
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """`iter_sse` for an async source. Deadlines need asyncio."""
-    reading = _EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
+    reading = EventReading(_checked(framer, SSEFramer, "framer"), _checked_deadlines(deadlines), clock)
     pieces = _async_pieces(source)
     return _async_sse(reading, pieces, lambda: _aclose(pieces, source))
 
@@ -130,7 +130,7 @@ def iter_events(
     """
     _check_options(drain, on_error)
     stream = _checked(stream, ChatStream, "stream")
-    reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
+    reading = ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
     pieces = _pieces(source)
     return _events(reading, pieces, lambda: _close(pieces, source), drain)
 
@@ -151,7 +151,7 @@ def aiter_events(
     """
     _check_options(drain, on_error)
     stream = _checked(stream, ChatStream, "stream")
-    reading = _ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
+    reading = ChatReading(stream, _checked_deadlines(deadlines), clock, on_error)
     pieces = _async_pieces(source)
     return _AsyncEvents(reading, pieces, lambda: _aclose(pieces, source), drain)
 
@@ -192,119 +192,7 @@ async def acollect(
     return stream.snapshot, stream.close()
 
 
-class _Reading:
-    """What the sync and the async loops share: the deadlines around each read.
-
-    Here and in the loops a piece is deleted once it is fed, so that no traceback of ours holds input.
-    """
-
-    def __init__(self, deadlines: Deadlines, clock: Clock) -> None:
-        self.clock = clock
-        self._deadlines = deadlines
-        self._countdown: Countdown | None = None
-
-    @property
-    def countdown(self) -> Countdown:
-        """Starts with the first read: an iterator that nobody asks spends no time."""
-        if self._countdown is None:
-            self._countdown = self._deadlines.start(self.clock)
-        return self._countdown
-
-    def begin_read(self) -> float | None:
-        return self.countdown.begin_read()
-
-
-class _EventReading(_Reading):
-    """Reading an event stream of any kind."""
-
-    def __init__(self, framer: SSEFramer, deadlines: Deadlines, clock: Clock) -> None:
-        super().__init__(deadlines, clock)
-        self._framer = framer
-
-    def check_deadlines(self) -> None:
-        code = self.countdown.passed
-        if code is not None:
-            raise self._deadline_fault(code)
-
-    def timed_out(self) -> GlmsseError:
-        return self._deadline_fault(self.countdown.next_code or "deadline_total")
-
-    def take(self, data: Buffer) -> tuple[list[ServerSentEvent], GlmsseError | None]:
-        """The events that a piece completes, and the fault to raise after them."""
-        bytes_before = self._framer.bytes_seen
-        error: GlmsseError | None = None
-        try:
-            events = self._framer.feed(data)
-        except MisuseError:
-            raise
-        except GlmsseError as raised:
-            events, error = raised.events, raised.again()
-        finally:
-            del data
-        self.countdown.end_read(self._framer.bytes_seen - bytes_before)
-        if events:
-            self.countdown.progressed()
-        return events, error
-
-    def end(self) -> list[ServerSentEvent]:
-        return self._framer.close()
-
-    def _deadline_fault(self, code: str) -> GlmsseError:
-        return fault(code, offset=self._framer.bytes_seen)
-
-
-class _ChatReading(_Reading):
-    """Reading one answer. Whatever happens, the stream gets its verdict here."""
-
-    def __init__(self, stream: ChatStream, deadlines: Deadlines, clock: Clock, on_error: OnError | None) -> None:
-        super().__init__(deadlines, clock)
-        self.stream = stream
-        self._on_error = on_error
-        self._ended_by: Exception | str | None = None
-
-    def goes_on(self) -> bool:
-        stream = self.stream
-        if stream.verdict is not None:
-            return False
-        if stream.failed and stream.bytes_seen >= MOST_BODY_BYTES:
-            return False  # a refused response: its body has said all that is read of it
-        self._ended_by = self.countdown.passed
-        return self._ended_by is None
-
-    def take(self, data: Buffer) -> list[ChatEvent]:
-        stream, countdown = self.stream, self.countdown
-        bytes_before, pieces_before = stream.bytes_seen, stream.pieces_seen
-        try:
-            events = stream.feed(data)
-        finally:
-            del data
-        countdown.end_read(stream.bytes_seen - bytes_before)
-        if stream.pieces_seen != pieces_before:
-            countdown.progressed()
-        return events
-
-    def timed_out(self) -> None:
-        self._ended_by = self.countdown.next_code
-
-    def broke(self, error: Exception) -> None:
-        """The source raised."""
-        self._ended_by = error
-        if self._on_error is not None:
-            self._on_error(error)
-
-    def end(self) -> list[ChatEvent]:
-        """The last event, where the stream did not end by itself."""
-        if self.stream.verdict is not None:
-            return []
-        verdict = self.stream.close(self._ended_by)
-        return [] if verdict.error is None else [Failed(verdict.error)]
-
-    def abandon(self, error: BaseException) -> None:
-        """The reading is broken off: by the consumer, or by an exception that is not the source's to make."""
-        self.stream.close(self._ended_by or (error if isinstance(error, Exception) else "cancelled"))
-
-
-def _sse(reading: _EventReading, pieces: Iterator[Buffer], close: Close) -> Generator[ServerSentEvent, None, None]:
+def _sse(reading: EventReading, pieces: Iterator[Buffer], close: Close) -> Generator[ServerSentEvent, None, None]:
     try:
         while True:
             reading.check_deadlines()
@@ -327,7 +215,7 @@ def _sse(reading: _EventReading, pieces: Iterator[Buffer], close: Close) -> Gene
 
 
 async def _async_sse(
-    reading: _EventReading, pieces: AsyncIterator[Buffer], close: AsyncClose
+    reading: EventReading, pieces: AsyncIterator[Buffer], close: AsyncClose
 ) -> AsyncGenerator[ServerSentEvent, None]:
     late = None
     try:
@@ -358,7 +246,7 @@ async def _async_sse(
 
 
 def _events(
-    reading: _ChatReading, pieces: Iterator[Buffer], close: Close, drain: float | None
+    reading: ChatReading, pieces: Iterator[Buffer], close: Close, drain: float | None
 ) -> Generator[ChatEvent, None, None]:
     try:
         while reading.goes_on():
@@ -386,7 +274,7 @@ def _events(
 
 
 async def _async_events(
-    reading: _ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
+    reading: ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
 ) -> AsyncGenerator[ChatEvent, None]:
     try:
         while reading.goes_on():
@@ -424,7 +312,7 @@ class _AsyncEvents(AsyncGenerator[ChatEvent, None]):
     """
 
     def __init__(
-        self, reading: _ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
+        self, reading: ChatReading, pieces: AsyncIterator[Buffer], close: AsyncClose, drain: float | None
     ) -> None:
         self._reading = reading
         self._close = close
