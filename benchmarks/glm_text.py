@@ -33,7 +33,7 @@ def tools(properties: int) -> list[dict[str, object]]:
 
 
 def code_value(size: int) -> str:
-    line = "    if a < b:\n        print(\"x\\n\")  # 中\n"
+    line = '    if a < b:\n        print("x\\n")  # 中\n'
     return OPEN + (line * (size // len(line) + 1))[:size] + CLOSE
 
 
