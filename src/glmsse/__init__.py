@@ -30,6 +30,7 @@ from .events import (
     Usage,
 )
 from .framing import IMPLEMENTATION, ServerSentEvent, SSEFramer
+from .glm_text import ToolCallParser
 from .limits import Limits
 from .policies import ProposedCall, amount_within, path_within, url_within
 from .profiles import PROFILES, TOLERANCES
@@ -72,6 +73,7 @@ __all__ = [
     "ServerSentEvent",
     "ToolCall",
     "ToolCallEnd",
+    "ToolCallParser",
     "ToolCallStart",
     "ToolGate",
     "ToolRule",

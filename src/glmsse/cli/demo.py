@@ -13,7 +13,6 @@ from ..scenarios import FAILING, MEASURED, Scenario, uneven_pieces
 from .outcome import ACCEPTED, NOT_ACCEPTED
 from .terminal import quoted, table
 
-
 MEASURED_HEAD = ("case", "JSON events", "what came", "terminal evidence", "verdict")
 FAILING_HEAD = ("what went wrong", "verdict", "stage", "code", "at byte", "replay")
 
