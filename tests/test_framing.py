@@ -846,6 +846,9 @@ def test_time_is_linear(glmsse: ModuleType, piece: bytes, feeds: int) -> None:
 
 
 def test_build_says_why_it_is_active(glmsse: ModuleType) -> None:
-    reason = {"compiled": "the extension is there", "pure": "GLMSSE_PURE_PYTHON is set"}[glmsse.IMPLEMENTATION]
-    assert reason == glmsse.framing.IMPLEMENTATION_REASON
+    reasons = {
+        "compiled": "the extension is there",
+        "pure": "GLMSSE_PURE_PYTHON is set|the extension cannot be imported .*",
+    }
+    assert re.fullmatch(reasons[glmsse.IMPLEMENTATION], glmsse.framing.IMPLEMENTATION_REASON)
     assert glmsse.framing.IMPLEMENTATION == glmsse.IMPLEMENTATION

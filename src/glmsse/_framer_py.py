@@ -301,7 +301,7 @@ class SSEFramer:
         """The pending block, read as if the ends of its line and of the block had come; None if that is no event."""
         if self._blanks >= self._max_events:
             return None
-        kept = self._event, self._data, self._id, self._retry, self._block_lines
+        kept = self._event, self._data, self._id, self._retry
         if self._data is not None:
             self._data = bytearray(self._data)
         line = bytes(self._line) or BOM[: self._bom % 3]
@@ -310,7 +310,7 @@ class SSEFramer:
                 return None
             return self._pending_event()
         finally:
-            self._event, self._data, self._id, self._retry, self._block_lines = kept
+            self._event, self._data, self._id, self._retry = kept
 
     def _refusal(self, verb: str) -> GlmsseError:
         if self._latched is not None:
