@@ -32,6 +32,13 @@ def _own_modules() -> dict[str, ModuleType]:
     return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "glmsse"}
 
 
+def _import_all() -> ModuleType:
+    """The package, with the public modules that it does not import by itself."""
+    package = importlib.import_module("glmsse")
+    importlib.import_module("glmsse.encode")
+    return package
+
+
 def _load(build: str) -> ModuleType:
     """A copy of the package of its own, with the build asked for."""
     kept = _own_modules()
@@ -39,7 +46,7 @@ def _load(build: str) -> ModuleType:
         del sys.modules[name]
     try:
         with _pure_switch("1" if build == "pure" else "0"):
-            return importlib.import_module("glmsse")
+            return _import_all()
     finally:
         for name in _own_modules():
             del sys.modules[name]
@@ -48,7 +55,7 @@ def _load(build: str) -> ModuleType:
 
 def _load_builds() -> dict[str, ModuleType]:
     with _pure_switch("0"):
-        package = importlib.import_module("glmsse")
+        package = _import_all()
     if package.IMPLEMENTATION == "compiled":
         return {"compiled": package, "pure": _load("pure")}
     if os.environ.get("GLMSSE_BUILD_EXTENSION") == "yes":
@@ -70,3 +77,9 @@ def pytest_report_header() -> list[str]:
 def glmsse(request: pytest.FixtureRequest) -> ModuleType:
     """The package, once per build."""
     return BUILDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def builds() -> dict[str, ModuleType]:
+    """Every build at once, by name, for tests that compare them."""
+    return BUILDS

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from ._version import __version__
-from .cli import check, demo, info, show
+from .cli import check, convert, demo, info, show
 from .cli.outcome import UNREADABLE, Unreadable
 from .errors import MisuseError
 
-COMMANDS = (demo, show, check, info)
+COMMANDS = (demo, show, check, convert, info)
 
 EPILOG = """\
 exit codes: 0 accepted, 1 not accepted, 2 usage or unreadable input, 3 protocol error, 4 limit
@@ -21,6 +21,7 @@ examples:
   glmsse demo
   glmsse text answer.sse
   curl -sN … | glmsse events --json -
+  glmsse convert --to anthropic answer.sse
   glmsse check --profile gateway recordings/*.sse
 """
 

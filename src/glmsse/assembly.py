@@ -220,6 +220,8 @@ class Assembly:
         self.usage: Usage | None = None
         self.activity: str | None = None
         """What the model does now: reasoning, answering, calling, or None before the first piece."""
+        self.pieces_seen = 0
+        """Pieces that brought anything, finish reasons and usages: counted also where no event is made of them."""
 
     @property
     def generated(self) -> bool:
@@ -305,6 +307,7 @@ class Assembly:
         if prompt is None or completion is None or total is None:
             return
         self.usage = Usage(prompt, completion, total, _cached_tokens(raw), raw)
+        self.pieces_seen += 1
         events.append(self.usage)
 
     def _take_choice(self, fields: Object, events: list[ChatEvent]) -> None:
@@ -350,6 +353,7 @@ class Assembly:
         self._judge_late_text(choice)
         shown = choice.reasoning.take(text)
         self.activity = "reasoning"
+        self.pieces_seen += 1
         if shown and self._deltas:
             events.append(ReasoningDelta(shown, choice.index))
 
@@ -359,6 +363,7 @@ class Assembly:
         self._judge_late_text(choice)
         shown = choice.content.take(text)
         self.activity = "answering"
+        self.pieces_seen += 1
         if shown and self._deltas:
             events.append(ContentDelta(shown, choice.index))
 
@@ -388,6 +393,8 @@ class Assembly:
         call_id = self._agreed_id(call, call_id, name)
         name = self._agreed_name(call, name)
         shown = call.take(arguments)
+        if shown or (call_id, name) != (call.id, call.name):
+            self.pieces_seen += 1
 
         call.id, call.name = call_id, name
         if is_new:
@@ -445,6 +452,7 @@ class Assembly:
         choice.finish_reason = reason
         self._end_calls(choice, events)
         if known is None:
+            self.pieces_seen += 1
             events.append(Finish(reason, choice.index))
 
     def _settle(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:

@@ -207,6 +207,17 @@ class ChatStream(SingleUse):
         """All bytes fed, those behind the end too."""
         return self._framer.bytes_seen + self._bytes_ignored
 
+    @property
+    def collects(self) -> bool:
+        """Whether text is kept for the snapshot."""
+        return self._assembly.collect
+
+    @property
+    def pieces_seen(self) -> int:
+        """Non-empty pieces of text and calls, finish reasons and usages so far, events made of them or not: what a
+        deadline counts as progress."""
+        return self._assembly.pieces_seen
+
     def __repr__(self) -> str:
         return f"<ChatStream {self.phase}, {self.bytes_seen} bytes, {self.events_seen} events>"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Union
+from typing import Protocol, Union
 
 from .errors import GlmsseError, MisuseError, fault
 from .limits import DEFAULT_LIMITS
@@ -15,8 +15,15 @@ from .strict_json import JSONFault, StrictDecoder
 MOST_BODY_BYTES = 64 * 1024
 """As much of a refused response's body is read for its error code."""
 
-Headers = Union[Mapping[str, str], Iterable[tuple[Union[str, bytes], Union[str, bytes]]]]
-"""A mapping (any letter case), or pairs of str or bytes as servers and clients keep them."""
+
+class HeaderItems(Protocol):
+    """What mappings have, and the message of a urllib response, which is none."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+
+Headers = Union[HeaderItems, Iterable[tuple[Union[str, bytes], Union[str, bytes]]]]
+"""Anything with `items()` (any letter case), or pairs of str or bytes as servers and clients keep them."""
 
 _MEDIA_TYPE = "text/event-stream"
 
@@ -71,8 +78,9 @@ def read_head(status: int, headers: Headers) -> ResponseHead:
 
 
 def _pairs(headers: Headers) -> Iterable[tuple[str | bytes, str | bytes]]:
-    if isinstance(headers, Mapping):
-        return list(headers.items())
+    items = getattr(headers, "items", None)
+    if callable(items):
+        headers = items()
     if isinstance(headers, (str, bytes)) or not isinstance(headers, Iterable):
         raise MisuseError(f"headers takes a mapping or pairs, not {type(headers).__name__}")
     pairs = list(headers)

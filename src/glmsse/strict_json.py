@@ -158,3 +158,36 @@ def has_lone_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def holds_lone_surrogate(text: str, value: object) -> bool:
+    """Whether any string or key in the value has a lone surrogate; only an escape can bring one."""
+    if "\\u" not in text:
+        return False
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            if has_lone_surrogate(item):
+                return True
+        elif isinstance(item, dict):
+            pending += (*item, *item.values())
+        elif isinstance(item, list):
+            pending += item
+    return False
+
+
+def read_strictly(text: str, limits: Limits) -> tuple[Any, str | None]:
+    """The value of a text, and the code of the first strict rule that it breaks: no tolerance, blank is bad_json."""
+    decoder = StrictDecoder(limits)
+    try:
+        value = decoder.decode(text)
+    except JSONFault as refusal:
+        return None, refusal.code
+    if decoder.duplicate_key:
+        return None, "duplicate_key"
+    if decoder.nonfinite:
+        return None, "json_nonfinite"
+    if holds_lone_surrogate(text, value):
+        return None, "lone_surrogate"
+    return value, None

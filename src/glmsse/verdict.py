@@ -27,7 +27,7 @@ from .events import Usage
 from .limits import Limits
 from .profiles import Policy
 from .provider import AMBIGUOUS_CATEGORIES, SAFE_CATEGORIES, ProviderReport
-from .strict_json import JSONFault, StrictDecoder, has_lone_surrogate, is_blank
+from .strict_json import JSONFault, StrictDecoder, holds_lone_surrogate, is_blank
 
 ACCEPTED_REASONS = ("stop", "tool_calls")
 
@@ -287,27 +287,10 @@ class _CallJudge:
         broken: tuple[tuple[bool, str, str], ...] = (
             (self._decoder.duplicate_key, "dup_keys_last", "duplicate_key"),
             (self._decoder.nonfinite, "nonfinite_ok", "json_nonfinite"),
-            (_holds_lone_surrogate(arguments, value), "surrogate_replace", "lone_surrogate"),
+            (holds_lone_surrogate(arguments, value), "surrogate_replace", "lone_surrogate"),
             (not isinstance(value, dict), "args_any_json", "arguments_not_object"),
         )
         return next((code for is_so, tolerance, code in broken if is_so and not self._policy.use(tolerance)), None)
-
-
-def _holds_lone_surrogate(text: str, value: object) -> bool:
-    """Whether any string or key in the value has a lone surrogate; only an escape can bring one."""
-    if "\\u" not in text:
-        return False
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            if has_lone_surrogate(item):
-                return True
-        elif isinstance(item, dict):
-            pending += (*item, *item.values())
-        elif isinstance(item, list):
-            pending += item
-    return False
 
 
 def _report(evidence: Evidence, error: GlmsseError | None) -> ProviderReport | None:

@@ -13,6 +13,9 @@ from ..scenarios import FAILING, MEASURED, Scenario, uneven_pieces
 from .outcome import ACCEPTED, NOT_ACCEPTED
 from .terminal import quoted, table
 
+MEASURED_HEAD = ("case", "JSON events", "what came", "terminal evidence", "verdict")
+FAILING_HEAD = ("what went wrong", "verdict", "stage", "code", "at byte", "replay")
+
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("demo", help="read made-up streams, good and broken, and show their verdicts")
@@ -29,11 +32,9 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps({"case": reading.title, "events": reading.json_events, **reading.verdict.to_dict()}))
     else:
         print(f"glmsse demo ({IMPLEMENTATION} build): every stream is made in code and fed in uneven pieces\n")
-        head = ("case", "JSON events", "what came", "terminal evidence", "verdict")
-        print(table(head, [reading.measured_row() for reading in measured]))
+        print(table(MEASURED_HEAD, [reading.measured_row() for reading in measured]))
         print()
-        head = ("what went wrong", "verdict", "stage", "code", "at byte", "replay")
-        print(table(head, [reading.failing_row() for reading in failing]))
+        print(table(FAILING_HEAD, [reading.failing_row() for reading in failing]))
     as_promised = all(reading.verdict for reading in measured) and not any(reading.verdict for reading in failing)
     return ACCEPTED if as_promised else NOT_ACCEPTED
 

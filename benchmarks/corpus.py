@@ -1,0 +1,110 @@
+"""Synthetic streams in the shape of GLM's answers, and streams made to be slow. The same bytes on every machine."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+
+_HEAD = {
+    "id": "20260101000000a1b2c3d4e5f60718",
+    "created": 1767225600,
+    "object": "chat.completion.chunk",
+    "model": "glm-5.2",
+}
+_VLLM_HEAD = {
+    "id": "chatcmpl-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    "object": "chat.completion.chunk",
+    "created": 1767225600,
+    "model": "zai-org/GLM-5.2-FP8",
+}
+_WORDS = ("the", " answer", " is", " built", " from", " many", " small", " pieces", " of", " text", ",", ".", " stream")
+_WIDE = ("你好", "流式", "回答", "\U0001f642", "—", "é")
+_ESCAPED = ("\n", '"', "\\", "\n\n", "\t")
+_CALLS = 4
+
+
+def glm(events: int = 100_002) -> bytes:
+    """Z.ai's shape, 204 bytes an event: reasoning, content, the arguments of four calls, usage, [DONE]."""
+    return b"".join(_stream(events, _HEAD, tail={}))
+
+
+def vllm(events: int = 100_002) -> bytes:
+    """The same answer as a self-hosted server sends it, with more envelope."""
+    tail = {"logprobs": None, "finish_reason": None, "token_ids": None}
+    return b"".join(_stream(events, _VLLM_HEAD, tail=tail))
+
+
+def _stream(events: int, head: dict[str, object], tail: dict[str, object]) -> Iterator[bytes]:
+    pick = random.Random(52)
+    pieces = events - 2
+    reasoning, content = pieces * 3 // 10, pieces // 2
+    arguments = pieces - reasoning - content
+    for kind, count in (("reasoning_content", reasoning), ("content", content)):
+        for _ in range(count):
+            yield _event(head, {"role": "assistant", kind: _piece(pick)}, tail)
+    for number in range(arguments):
+        index = number * _CALLS // max(arguments, 1)
+        call = {"index": index, "function": {"arguments": _piece(pick)}}
+        yield _event(head, {"role": "assistant", "tool_calls": [call]}, tail)
+    usage = {"prompt_tokens": 1200, "completion_tokens": pieces, "total_tokens": 1200 + pieces}
+    choice = {"index": 0, "finish_reason": "tool_calls", "delta": {"role": "assistant", "content": ""}}
+    yield _data({**head, "choices": [choice], "usage": usage})
+    yield b"data: [DONE]\n\n"
+
+
+def _piece(pick: random.Random) -> str:
+    chance = pick.random()
+    if chance < 0.04:
+        return pick.choice(_WIDE)
+    if chance < 0.10:
+        return pick.choice(_WORDS) + pick.choice(_ESCAPED)
+    return pick.choice(_WORDS) + pick.choice(("", pick.choice(_WORDS)))
+
+
+def _event(head: dict[str, object], delta: dict[str, object], tail: dict[str, object]) -> bytes:
+    return _data({**head, "choices": [{"index": 0, "delta": delta, **tail}]})
+
+
+def _data(chunk: dict[str, object]) -> bytes:
+    return b"data: " + json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
+
+
+def comments_only(size: int) -> bytes:
+    return b": keep-alive\n\n" * (size // 14)
+
+
+def many_data_lines(size: int) -> bytes:
+    """Blocks of 4,000 lines of one character."""
+    block = b"data:x\n" * 4000 + b"\n"
+    return block * max(1, size // len(block))
+
+
+def cr_line_ends(size: int) -> bytes:
+    return glm(max(10, size // 204)).replace(b"\n", b"\r")
+
+
+def crlf_line_ends(size: int) -> bytes:
+    return glm(max(10, size // 204)).replace(b"\n", b"\r\n")
+
+
+def blank_lines(size: int) -> bytes:
+    return b"\n" * size
+
+
+def named_events(size: int) -> bytes:
+    """Every event with a name and an id of its own, as other protocols send them."""
+    return b"".join(b'event: delta\nid: %d\ndata: {"text":"x"}\n\n' % number for number in range(size // 45))
+
+
+def endless_line(size: int) -> bytes:
+    return b"data: " + b"x" * size
+
+
+def pieces(stream: bytes, size: int) -> list[bytes]:
+    return [stream[at : at + size] for at in range(0, len(stream), size)]
+
+
+def event_pieces(stream: bytes) -> list[bytes]:
+    """One event of an LF stream a piece."""
+    return [block + b"\n\n" for block in stream.split(b"\n\n")[:-1]]

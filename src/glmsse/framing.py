@@ -1,0 +1,53 @@
+"""Chooses the framer, compiled or pure, and hands over what both need of the package."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from . import _framer_py
+from .errors import GlmsseError, MisuseError, fault, limit_fault
+from .limits import checked_limits
+
+if TYPE_CHECKING:
+    from ._framer import ServerSentEvent, SSEFramer
+
+__all__ = ["IMPLEMENTATION", "IMPLEMENTATION_REASON", "SSEFramer", "ServerSentEvent"]
+
+
+def _load_json(text: str, offset: int) -> tuple[Any, GlmsseError | None]:
+    """The value, or the fault: it is raised where no local holds the text."""
+    try:
+        return json.loads(text), None
+    except (ValueError, RecursionError):
+        pass
+    return None, fault("bad_json", offset=offset)
+
+
+def _rebuild_event(*fields: Any) -> ServerSentEvent:
+    """Unpickles an event of either build in this one."""
+    return ServerSentEvent(*fields)
+
+
+def _choose() -> tuple[Any, str]:
+    handed_over = (checked_limits, fault, limit_fault, MisuseError, _load_json, _rebuild_event)
+    _framer_py.bind(*handed_over)
+    if os.environ.get("GLMSSE_PURE_PYTHON", "0") not in ("", "0"):
+        return _framer_py, "GLMSSE_PURE_PYTHON is set"
+    try:
+        from . import _framer
+    except Exception as problem:
+        return _framer_py, f"the extension cannot be imported ({type(problem).__name__})"
+    if _framer.SSEFramer.__module__ != f"{__package__}._framer":
+        return _framer_py, "the extension was compiled for another package name"
+    if not _framer.bind(*handed_over):
+        return _framer_py, "the extension already serves another copy of this package"
+    return _framer, "the extension is there"
+
+
+_core, IMPLEMENTATION_REASON = _choose()
+IMPLEMENTATION = "pure" if _core is _framer_py else "compiled"
+if not TYPE_CHECKING:
+    SSEFramer = _core.SSEFramer
+    ServerSentEvent = _core.ServerSentEvent
