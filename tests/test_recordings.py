@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+
 from conftest import RECORDINGS
 from wire import by_size, feed_all, plain
 
@@ -65,7 +66,7 @@ def test_every_read_size_gives_the_same_events_verdict_and_snapshot(glmsse: Any,
 def test_recorded_facts_come_out(glmsse: Any, entry: dict[str, Any]) -> None:
     facts = entry["facts"]
 
-    events, verdict, stream = _read(glmsse, entry, [_raw(entry)])
+    _, verdict, stream = _read(glmsse, entry, [_raw(entry)])
 
     if facts["errors"]:
         assert verdict.outcome == "provider_error"
@@ -102,7 +103,9 @@ def test_recording_of_zai_needs_no_tolerance(glmsse: Any, entry: dict[str, Any])
 
 @each_recording
 @pytest.mark.parametrize("line_end", [b"\r\n", b"\r"], ids=["crlf", "cr"])
-def test_other_line_ends_give_the_same_events_but_for_offsets(glmsse: Any, entry: dict[str, Any], line_end: bytes) -> None:
+def test_other_line_ends_give_the_same_events_but_for_offsets(
+    glmsse: Any, entry: dict[str, Any], line_end: bytes
+) -> None:
     raw = _raw(entry)
     events, verdict, stream = _read(glmsse, entry, [raw])
 
@@ -151,9 +154,7 @@ def test_tap_gives_the_same_verdict_but_for_the_calls(glmsse: Any, entry: dict[s
     tapped = stream.close()
 
     assert {happened.type for happened in events} <= {"finish", "usage", "done", "failed"}
-    assert plain(events) == [
-        item for item in plain(full) if item["type"] in ("finish", "usage", "done", "failed")
-    ]
+    assert plain(events) == [item for item in plain(full) if item["type"] in ("finish", "usage", "done", "failed")]
     assert tapped.tool_calls == ()
     assert (tapped.outcome, tapped.code, tapped.usage, tapped.checks, tapped.replay) == (
         verdict.outcome,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from wire import cut_at, each_byte, feed_all, plain, single_cuts
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "stream_cases.json").read_text())
@@ -100,7 +101,10 @@ def _expected(wanted: dict[str, Any]) -> dict[str, Any]:
     full = NOTHING | {key: value for key, value in wanted.items() if key in NOTHING}
     if full["usage"]:
         full["usage"] = {"cached_tokens": None, **full["usage"]}
-    full["tool_calls"] = [{"id": None, "type": "function", "name": None, "arguments": "", "index": 0, **call} for call in full["tool_calls"]]
+    full["tool_calls"] = [
+        {"id": None, "type": "function", "name": None, "arguments": "", "index": 0, **call}
+        for call in full["tool_calls"]
+    ]
     if "missing" not in wanted:
         del full["missing"]  # not every record says it
     return full
@@ -136,7 +140,9 @@ def test_tolerances_of_the_case_and_no_others_change_the_outcome(glmsse: Any, ca
     _check(glmsse, case, case["tolerant"], case["tolerant"]["policy"])
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case["strict"]["verdict"] == "accepted"], ids=lambda case: case["id"])
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case["strict"]["verdict"] == "accepted"], ids=lambda case: case["id"]
+)
 @pytest.mark.parametrize("profile", ["router", "hosted", "gateway"])
 def test_profiles_leave_a_strictly_accepted_stream_alone(glmsse: Any, case: dict[str, Any], profile: str) -> None:
     stream = glmsse.ChatStream(profile, limits=glmsse.Limits(**case["limits"]) if "limits" in case else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -18,7 +19,9 @@ def event(payload: Any, name: str | None = None) -> bytes:
     return f"{head}data: {payload}\n\n".encode()
 
 
-def chunk(delta: Any = None, *, index: int | None = 0, finish: str | None = None, usage: Any = None, **top: Any) -> dict[str, Any]:
+def chunk(
+    delta: Any = None, *, index: int | None = 0, finish: str | None = None, usage: Any = None, **top: Any
+) -> dict[str, Any]:
     choice: dict[str, Any] = {} if index is None else {"index": index}
     if delta is not None:
         choice["delta"] = delta
@@ -38,7 +41,9 @@ def reasoning(text: Any, **more: Any) -> dict[str, Any]:
     return chunk({"reasoning_content": text}, **more)
 
 
-def piece(arguments: Any = None, *, index: Any = 0, id: Any = None, name: Any = None, type: Any = None) -> dict[str, Any]:
+def piece(
+    arguments: Any = None, *, index: Any = 0, id: Any = None, name: Any = None, type: Any = None
+) -> dict[str, Any]:
     """A piece of a tool call, only with the fields given."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     made: dict[str, Any] = {"function": function}
@@ -79,7 +84,7 @@ def single_cuts(data: bytes, step: int = 1) -> Iterator[list[bytes]]:
 
 def cut_at(data: bytes, positions: Iterable[int]) -> list[bytes]:
     edges = [0, *positions, len(data)]
-    return [data[start:stop] for start, stop in zip(edges, edges[1:])]
+    return [data[start:stop] for start, stop in pairwise(edges)]
 
 
 def feed_all(stream: Any, pieces: Iterable[bytes]) -> list[Any]:
