@@ -328,6 +328,15 @@ def test_reasoning_alias_is_read_where_the_other_is_empty(glmsse: Any, empty: An
     assert verdict.tolerated == ("reasoning_alias",)
 
 
+def test_reasoning_alias_that_is_read_is_judged_and_counts_as_used(glmsse: Any) -> None:
+    """Strictly nobody reads it, so it was the tolerance that decided."""
+    assert _code(glmsse, "reasoning_alias", chunk({"reasoning": []}), end()) == (
+        "unexpected_shape",
+        ("reasoning_alias",),
+    )
+    assert _code(glmsse, "", chunk({"reasoning": []}), end()) == (None, ())
+
+
 def test_reasoning_details_are_never_read(glmsse: Any) -> None:
     sent = chunk({"reasoning_details": [{"type": "reasoning.text", "text": "Hm"}]})
     assert read(glmsse, body(sent, end()), allow=NAMES)[2].snapshot.choices[0].reasoning_content == ""

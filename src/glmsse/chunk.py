@@ -199,12 +199,9 @@ def delta_field(choice: Object, policy: Policy) -> tuple[Object, bool]:
 def reasoning_field(delta: Object, policy: Policy) -> str:
     """The reasoning piece: `reasoning_content`, or its alias where that one is empty; never both."""
     text = text_field(delta, "reasoning_content")
-    if text or not policy.allows("reasoning_alias"):
+    if text or delta.get("reasoning") in (None, "") or not policy.use("reasoning_alias"):
         return text
-    alias = text_field(delta, "reasoning")
-    if alias:
-        policy.use("reasoning_alias")
-    return alias
+    return text_field(delta, "reasoning")
 
 
 def content_pieces(delta: Object, policy: Policy) -> list[tuple[bool, str]]:
