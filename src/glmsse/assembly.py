@@ -31,24 +31,26 @@ from .events import (
     ToolCallStart,
     Usage,
 )
+from .framing import ChatLane, TextStore
 from .limits import Limits
 from .profiles import FINISH_ALIASES, Policy
 from .provider import read_report
 from .strict_json import has_lone_surrogate
 
+CONTENT, REASONING, ARGUMENTS = range(3)
+
 
 class TextBuffer:
     """One text that arrives in pieces, as UTF-8. Joins surrogate halves over two pieces; counts before it stores."""
 
-    __slots__ = ("_high", "_kept", "_limit", "_maximum", "_policy", "size")
+    __slots__ = ("_high", "_limit", "_maximum", "_policy", "store")
 
     def __init__(self, limits: Limits, limit: str, policy: Policy, *, keep: bool) -> None:
         self._limit = limit
         self._maximum: int | None = getattr(limits, limit)
         self._policy = policy
-        self._kept = bytearray() if keep else None
         self._high = ""
-        self.size = 0
+        self.store = TextStore(self._maximum, keep)
 
     def take(self, piece: str) -> str:
         """Add a piece; what can be shown of it now, "" if that is nothing. A fault adds nothing."""
@@ -61,13 +63,12 @@ class TextBuffer:
         if not raw and piece:
             piece, high = self._mend(piece)
             raw = piece.encode()
-        size = self.size + len(raw)
+        size = self.store.size + len(raw)
         if self._maximum is not None and size > self._maximum:
             raise limit_fault(self._limit, self._maximum, size)
-        self.size = size
+        self.store.add(raw)
         self._high = high
-        if self._kept is not None:
-            self._kept += raw
+        self.store.waiting = bool(high)
         return piece
 
     def settle(self) -> str:
@@ -77,6 +78,7 @@ class TextBuffer:
         if not self._policy.use("surrogate_replace"):
             raise fault("lone_surrogate")
         self._high = ""
+        self.store.waiting = False
         return self.take("\ufffd")
 
     def _mend(self, piece: str) -> tuple[str, str]:
@@ -92,14 +94,32 @@ class TextBuffer:
         return piece, high
 
     @property
+    def size(self) -> int:
+        return self.store.size
+
+    @property
     def text(self) -> str:
-        return self._kept.decode() if self._kept is not None else ""
+        return self.store.text
+
+
+class Piece:
+    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
+
+    __slots__ = ("choice", "index", "kind", "store", "text", "wire_index")
+
+    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0, wire_index: int | None = 0):
+        self.kind = kind
+        self.text = text
+        self.store = store
+        self.choice = choice
+        self.index = index
+        self.wire_index = wire_index
 
 
 class CallAssembly:
     """One tool call as received so far."""
 
-    __slots__ = ("_first_is_empty_object", "_pieces", "arguments", "complete", "id", "index", "name", "started")
+    __slots__ = ("_begins_with_empty_object", "arguments", "complete", "id", "index", "name", "started")
 
     def __init__(self, index: int, arguments: TextBuffer) -> None:
         self.index = index
@@ -108,21 +128,17 @@ class CallAssembly:
         self.arguments = arguments
         self.started = False
         self.complete = False
-        self._pieces = 0
-        self._first_is_empty_object = False
+        self._begins_with_empty_object = False
 
     def take(self, piece: str) -> str:
-        shown = self.arguments.take(piece)
-        if piece:
-            self._pieces += 1
-            if self._pieces == 1:
-                self._first_is_empty_object = piece == "{}"
-        return shown
+        if not self.arguments.size:
+            self._begins_with_empty_object = piece == "{}"
+        return self.arguments.take(piece)
 
     @property
     def text_after_empty_object(self) -> str | None:
         """The arguments without a first piece of exactly `{}`, if more pieces followed."""
-        return self.arguments.text[2:] if self._first_is_empty_object and self._pieces > 1 else None
+        return self.arguments.text[2:] if self._begins_with_empty_object and self.arguments.size > 2 else None
 
 
 class ChoiceAssembly:
@@ -203,13 +219,17 @@ class ChoiceAssembly:
 class Assembly:
     """All choices of one response. `take` adds one chunk and appends its events to `events`.
 
+    lane     knows what the model does, and takes pieces of text directly once it has seen some
     deltas   whether pieces and calls make events; if not, only finish and usage do
     collect  whether text is kept for the snapshot
     """
 
-    def __init__(self, limits: Limits, policy: Policy, *, choices: int, deltas: bool, collect: bool) -> None:
+    def __init__(
+        self, limits: Limits, policy: Policy, lane: ChatLane, *, choices: int, deltas: bool, collect: bool
+    ) -> None:
         self._limits = limits
         self._policy = policy
+        self._lane = lane
         self._promised = choices
         self._deltas = deltas
         self.collect = collect
@@ -218,10 +238,19 @@ class Assembly:
         self.model: str | None = None
         self.created: int | None = None
         self.usage: Usage | None = None
-        self.activity: str | None = None
+        self._pieces_seen = 0
+        self._changes = 0  # whatever happened, pieces of text aside
+        self._plain: Piece | None = None
+
+    @property
+    def activity(self) -> str | None:
         """What the model does now: reasoning, answering, calling, or None before the first piece."""
-        self.pieces_seen = 0
+        return self._lane.activity
+
+    @property
+    def pieces_seen(self) -> int:
         """Pieces that brought anything, finish reasons and usages: counted also where no event is made of them."""
+        return self._pieces_seen + self._lane.hits
 
     @property
     def generated(self) -> bool:
@@ -247,6 +276,17 @@ class Assembly:
         for choice in objects_field(chunk, "choices"):
             self._take_choice(choice, events)
         return True
+
+    def take_payload(self, chunk: Object, data: str, events: list[ChatEvent]) -> bool:
+        """`take` the only chunk of a payload, and let the lane learn from it."""
+        pieces, changes, tolerances = self._pieces_seen, self._changes, self._policy.count_used
+        read = self.take(chunk, events)
+        if self._changes != changes:
+            self._lane.clear()
+        elif self._plain is not None and self._pieces_seen == pieces + 1 and self._policy.count_used == tolerances:
+            self._lane.note(data, self._plain, self.response_id, self._policy.has_used("reasoning_alias"))
+        self._plain = None
+        return read
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
@@ -290,6 +330,7 @@ class Assembly:
         if response_id is not None and response_id != self.response_id:
             if self.response_id is None:
                 self.response_id = response_id
+                self._changes += 1
             elif not self._policy.use("response_id_unstable"):
                 raise fault("response_id_changed")
         # For the snapshot only, so never judged.
@@ -307,7 +348,8 @@ class Assembly:
         if prompt is None or completion is None or total is None:
             return
         self.usage = Usage(prompt, completion, total, _cached_tokens(raw), raw)
-        self.pieces_seen += 1
+        self._pieces_seen += 1
+        self._plain = None
         events.append(self.usage)
 
     def _take_choice(self, fields: Object, events: list[ChatEvent]) -> None:
@@ -345,6 +387,7 @@ class Assembly:
         if choice is None:
             choice = ChoiceAssembly(index, self._limits, self._policy, collect=self.collect)
             self.choices[index] = choice
+            self._changes += 1
         return choice
 
     def _take_reasoning(self, choice: ChoiceAssembly, text: str, events: list[ChatEvent]) -> None:
@@ -352,8 +395,9 @@ class Assembly:
             return
         self._judge_late_text(choice)
         shown = choice.reasoning.take(text)
-        self.activity = "reasoning"
-        self.pieces_seen += 1
+        self._lane.activity = "reasoning"
+        self._pieces_seen += 1
+        self._plain = Piece(REASONING, text, choice.reasoning.store, choice.index)
         if shown and self._deltas:
             events.append(ReasoningDelta(shown, choice.index))
 
@@ -362,8 +406,9 @@ class Assembly:
             return
         self._judge_late_text(choice)
         shown = choice.content.take(text)
-        self.activity = "answering"
-        self.pieces_seen += 1
+        self._lane.activity = "answering"
+        self._pieces_seen += 1
+        self._plain = Piece(CONTENT, text, choice.content.store, choice.index)
         if shown and self._deltas:
             events.append(ContentDelta(shown, choice.index))
 
@@ -393,14 +438,19 @@ class Assembly:
         call_id = self._agreed_id(call, call_id, name)
         name = self._agreed_name(call, name)
         shown = call.take(arguments)
+        header = (call.id, call.name, call.started, call.complete)
         if shown or (call_id, name) != (call.id, call.name):
-            self.pieces_seen += 1
+            self._pieces_seen += 1
 
         call.id, call.name = call_id, name
         if is_new:
             choice.calls[target] = choice.last_call = call
-        self.activity = "calling"
+        self._lane.activity = "calling"
         self._show_piece(choice, call, shown, events)
+        if is_new or header != (call.id, call.name, call.started, call.complete) or not call.started:
+            self._changes += 1
+        elif shown:
+            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target, index)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:
         if call.id is None or call_id is None or call.id == call_id:
@@ -448,11 +498,12 @@ class Assembly:
             if (known, reason) == ("tool_calls", "stop") and self._policy.use("finish_keep_tool_calls"):
                 return
             raise fault("finish_conflict")
+        self._changes += 1
         self._settle(choice, events)
         choice.finish_reason = reason
         self._end_calls(choice, events)
         if known is None:
-            self.pieces_seen += 1
+            self._pieces_seen += 1
             events.append(Finish(reason, choice.index))
 
     def _settle(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:

@@ -13,7 +13,7 @@ from .chunk import BLANKS, SENTINEL, ChunkReader
 from .completion import Completion
 from .errors import CLOSE_CODES, GlmsseError, MisuseError, limit_fault
 from .events import ChatEvent, Done, Failed, Usage
-from .framing import ServerSentEvent, SSEFramer
+from .framing import ChatLane, ServerSentEvent, SSEFramer
 from .limits import Limits, checked_limits
 from .offered_tools import offered_names
 from .profiles import Policy
@@ -23,6 +23,10 @@ from .verdict import Evidence, Verdict, judge
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+FAST_LANE = True
+"""A switch for tests: without the fast lane every result is the same, only slower."""
 
 
 class ChatStream(SingleUse):
@@ -48,15 +52,17 @@ class ChatStream(SingleUse):
         "_bytes_ignored",
         "_closed",
         "_digest",
+        "_events",
+        "_events_read",
         "_evidence",
         "_framer",
         "_head",
+        "_lane",
         "_limits",
         "_policy",
         "_reader",
         "_refused",
         "_verdict",
-        "events_seen",
     )
 
     def __init__(
@@ -83,7 +89,15 @@ class ChatStream(SingleUse):
             raise MisuseError("choices is more than Limits.max_choices")
         self._framer = SSEFramer(self._limits)
         self._reader = ChunkReader(self._limits, self._policy)
-        self._assembly = Assembly(self._limits, self._policy, choices=choices, deltas=deltas, collect=collect)
+        self._lane = ChatLane(
+            self._limits,
+            deltas=deltas,
+            aliases=self._policy.allows("reasoning_alias"),
+            enabled=FAST_LANE and not digest,
+        )
+        self._assembly = Assembly(
+            self._limits, self._policy, self._lane, choices=choices, deltas=deltas, collect=collect
+        )
         self._evidence = Evidence(self._assembly, self._policy, self._limits, offered_tools=offered_names(tools))
         self._digest = sha256() if digest else None
         self._head: ResponseHead | None = None
@@ -93,7 +107,8 @@ class ChatStream(SingleUse):
         self._busy = False
         self._closed = False
         self._verdict: Verdict | None = None
-        self.events_seen = 0
+        self._events: list[ChatEvent] = []
+        self._events_read = 0
 
     def start(self, status: int, headers: Headers) -> list[ChatEvent]:
         """Check the response before its body: status 200, then text/event-stream, then no content coding left.
@@ -203,6 +218,11 @@ class ChatStream(SingleUse):
         return self._assembly.usage
 
     @property
+    def events_seen(self) -> int:
+        """Events read, up to the one that ended the stream; of chunks given to `add` also."""
+        return self._events_read + self._lane.hits
+
+    @property
     def bytes_seen(self) -> int:
         """All bytes fed, those behind the end too."""
         return self._framer.bytes_seen + self._bytes_ignored
@@ -232,20 +252,18 @@ class ChatStream(SingleUse):
         """Appends to `events`; returns instead of raising, so that no frame with input is left in a traceback."""
         if self._verdict is not None or self._refused is not None:
             return self._ignore(data)
-        fault: GlmsseError | None = None
-        try:
-            received = self._framer.feed(data)
-        except MisuseError as error:
-            return MisuseError(error.reason or "")
-        except GlmsseError as error:
-            received, fault = error.events, error.again()
-        for event in received:
-            if self._verdict is not None:
-                return None
-            self._guard(self._read_event, event, event.offset, events)
+        self._events = events
+        fault = self._framer._feed_to(data, self._lane, events, self._receive)
+        if isinstance(fault, MisuseError):
+            return fault
         if fault is not None and self._verdict is None:
             self._fail(fault, events)
         return None
+
+    def _receive(self, event: ServerSentEvent) -> None:
+        """An event that the lane did not take. What follows the end in the same feed is ignored."""
+        if self._verdict is None:
+            self._guard(self._read_event, event, event.offset, self._events)
 
     def _ignore(self, data: Buffer) -> MisuseError | None:
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
@@ -264,7 +282,7 @@ class ChatStream(SingleUse):
         self, read: Callable[[Any, list[ChatEvent]], None], item: object, offset: int, events: list[ChatEvent]
     ) -> None:
         """Read one event or chunk; a fault in it ends the stream, at the offset of its block."""
-        self.events_seen += 1
+        self._events_read += 1
         try:
             read(item, events)
         except GlmsseError as error:
@@ -285,8 +303,12 @@ class ChatStream(SingleUse):
         if text == SENTINEL:
             self._finish(event.offset, events)
         elif text:
-            for chunk in self._reader.read(text):
-                self._read_chunk(chunk, events)
+            chunks = self._reader.read(text)
+            if len(chunks) == 1:
+                self._evidence.read_any |= self._assembly.take_payload(chunks[0], event.data, events)
+            else:
+                for chunk in chunks:
+                    self._read_chunk(chunk, events)
 
     def _read_added(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
         most = self._limits.max_events
@@ -297,8 +319,8 @@ class ChatStream(SingleUse):
         self._read_chunk(chunk, events)
 
     def _read_chunk(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
-        if self._assembly.take(chunk, events):
-            self._evidence.read_any = True
+        self._evidence.read_any |= self._assembly.take(chunk, events)
+        self._lane.clear()
 
     def _finish(self, offset: int, events: list[ChatEvent]) -> None:
         self._assembly.end(events)
@@ -339,6 +361,7 @@ class ChatStream(SingleUse):
                 evidence.report = self._head.report(bytes(self._body))
         if self._digest is not None:
             evidence.digest = self._digest.hexdigest()
+        self._lane.clear()
         self._verdict = judge(evidence)
 
 

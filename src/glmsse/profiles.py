@@ -94,6 +94,13 @@ class Policy:
         return False
 
     @property
+    def count_used(self) -> int:
+        return len(self._used)
+
+    def has_used(self, tolerance: str) -> bool:
+        return tolerance in self._used
+
+    @property
     def used(self) -> tuple[str, ...]:
         """The tolerances used so far, in the order of TOLERANCES."""
         return tuple(name for name in TOLERANCES if name in self._used)
