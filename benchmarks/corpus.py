@@ -43,9 +43,18 @@ def _stream(events: int, head: dict[str, object], tail: dict[str, object]) -> It
     for kind, count in (("reasoning_content", reasoning), ("content", content)):
         for _ in range(count):
             yield _event(head, {"role": "assistant", kind: _piece(pick)}, tail)
+    begun = set()
     for number in range(arguments):
         index = number * _CALLS // max(arguments, 1)
-        call = {"index": index, "function": {"arguments": _piece(pick)}}
+        call: dict[str, object] = {"index": index, "function": {"arguments": _piece(pick)}}
+        if index not in begun:
+            begun.add(index)
+            call = {
+                "index": index,
+                "id": f"call_{index}",
+                "type": "function",
+                "function": {"name": "write", "arguments": ""},
+            }
         yield _event(head, {"role": "assistant", "tool_calls": [call]}, tail)
     usage = {"prompt_tokens": 1200, "completion_tokens": pieces, "total_tokens": 1200 + pieces}
     choice = {"index": 0, "finish_reason": "tool_calls", "delta": {"role": "assistant", "content": ""}}

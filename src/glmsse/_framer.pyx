@@ -179,7 +179,7 @@ cdef class SSEFramer:
     cdef object _latched
     # While a chat stream feeds: its lane, and who gets the events that the lane does not take.
     cdef ChatLane _lane
-    cdef object _receive
+    cdef object _stream
 
     def __cinit__(self, limits=None, *, errors="strict"):
         caps = _checked_limits(limits)
@@ -245,13 +245,13 @@ cdef class SSEFramer:
             error.events = events
         raise error
 
-    def _feed_to(self, data, ChatLane lane not None, list events not None, receive, /):
-        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to `receive`,
-        in order. Returns the fault instead of raising it."""
+    def _feed_to(self, data, ChatLane lane not None, list events not None, stream, /):
+        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to
+        `stream._receive`, in order. Returns the fault instead of raising it."""
         if self._state != OPEN:
             return self._refusal("feed")
         self._state = BUSY
-        self._lane, self._receive, lane._events = lane, receive, events
+        self._lane, self._stream, lane._events = lane, stream, events
         try:
             error = self._take(data, events)
         except BaseException:
@@ -259,7 +259,7 @@ cdef class SSEFramer:
             self._value = NULL
             raise
         finally:
-            self._lane = self._receive = lane._events = None
+            self._lane = self._stream = lane._events = None
         self._state = OPEN
         if error is not None and not isinstance(error, _misuse):
             self._fail(error)
@@ -289,6 +289,11 @@ cdef class SSEFramer:
         if self._line_size or self._has_data:
             return self._block_bytes
         return self._bom % 3
+
+    @property
+    def busy(self):
+        """Whether a feed is at work."""
+        return self._state == BUSY
 
     def __repr__(self):
         return f"<SSEFramer {self.bytes_seen} bytes, {self.events_seen} events, tail {self.tail}>"
@@ -533,7 +538,11 @@ cdef class SSEFramer:
         if self._blanks >= self._max_events:
             return _limit_fault("max_events", self._max_events, self._max_events + 1, offset)
         self._blanks += 1
-        event = self._pending_event()
+        if self._lane is not None and self._lane_takes():
+            self.events_seen += 1
+            event = None
+        else:
+            event = self._pending_event()
         if self._block_lines:
             self._begin_block()
         if event is not None:
@@ -545,8 +554,16 @@ cdef class SSEFramer:
         if self._lane is None:
             events.append(event)
         else:
-            self._receive(event)
+            self._stream._receive(event)
         return 0
+
+    cdef bint _lane_takes(self) except -1:
+        """Whether the pending block, read line by line, is a plain piece of text all the same."""
+        if self._block_lines != 1 or not self._has_data:
+            return False
+        if self._value != NULL:
+            return self._lane.take(self._value, self._value_size)
+        return self._lane.take(self._kept, self._data_size)
 
     cdef ServerSentEvent _pending_event(self):
         cdef str text

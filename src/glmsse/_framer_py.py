@@ -260,15 +260,13 @@ class SSEFramer:
             error.events = events
         raise error
 
-    def _feed_to(
-        self, data: Buffer, lane: ChatLane, events: list[Any], receive: Callable[[ServerSentEvent], object], /
-    ) -> GlmsseError | None:
-        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to `receive`,
-        in order. Returns the fault instead of raising it."""
+    def _feed_to(self, data: Buffer, lane: ChatLane, events: list[Any], stream: Any, /) -> GlmsseError | None:
+        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to
+        `stream._receive`, in order. Returns the fault instead of raising it."""
         if self._state != OPEN:
             return self._refusal("feed")
         self._state = BUSY
-        lane.open(events, receive)
+        lane.open(events, stream._receive)
         try:
             if type(data) is bytes and len(data) <= WINDOW:
                 error = self._read(data, lane)
@@ -318,6 +316,11 @@ class SSEFramer:
         if self._line or self._data is not None:
             return self._block_bytes
         return self._bom % 3
+
+    @property
+    def busy(self) -> bool:
+        """Whether a feed is at work."""
+        return self._state == BUSY
 
     def __repr__(self) -> str:
         return f"<SSEFramer {self._bytes_seen} bytes, {self._events_seen} events, tail {self.tail}>"

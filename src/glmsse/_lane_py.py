@@ -108,7 +108,9 @@ class ChatLane:
         self._events, self._receive = [], None
 
     def append(self, event: Any) -> None:
-        """An event that the lane did not take."""
+        """An event that the framer read line by line: it may be a plain piece all the same."""
+        if self._templates and event.event == "message" and self.take(event.data.encode()):
+            return
         assert self._receive is not None
         self._receive(event)
 

@@ -343,6 +343,8 @@ class Assembly:
 
     def _take_usage(self, chunk: Object, events: list[ChatEvent]) -> None:
         raw = object_field(chunk, "usage")
+        if not raw:
+            return
         totals = tuple(_count(raw.get(key)) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
         prompt, completion, total = totals
         if prompt is None or completion is None or total is None:

@@ -48,10 +48,10 @@ class ChatStream(SingleUse):
     __slots__ = (
         "_assembly",
         "_body",
-        "_busy",
         "_bytes_ignored",
         "_closed",
         "_digest",
+        "_ended",
         "_events",
         "_events_read",
         "_evidence",
@@ -104,8 +104,8 @@ class ChatStream(SingleUse):
         self._refused: GlmsseError | None = None
         self._body = bytearray()
         self._bytes_ignored = 0
-        self._busy = False
         self._closed = False
+        self._ended = False  # nothing is read any more: refused, judged or closed
         self._verdict: Verdict | None = None
         self._events: list[ChatEvent] = []
         self._events_read = 0
@@ -119,6 +119,7 @@ class ChatStream(SingleUse):
             raise MisuseError("start comes once, before the first feed, add or close")
         self._head = read_head(status, headers)
         self._refused = self._head.fault(self._policy)
+        self._ended = self._refused is not None
         return [Failed(self._refused)] if self._refused else []
 
     def feed(self, data: Buffer) -> list[ChatEvent]:
@@ -126,38 +127,36 @@ class ChatStream(SingleUse):
 
         After `[DONE]`, a fault or a refused start the bytes are counted and nothing is returned.
         """
-        problem = self._out_of_turn("feed")
-        if problem:
+        if self._ended:
+            problem = self._ignore(data)
             del data
-            raise MisuseError(problem)
+            if problem is not None:
+                raise problem
+            return []
         events: list[ChatEvent] = []
-        self._busy = True
-        try:
-            misuse = self._feed(data, events)
-        finally:
-            self._busy = False
-            del data
-        if misuse is not None:
-            raise misuse
-        return events
+        self._events = events
+        fault = self._framer._feed_to(data, self._lane, events, self)
+        if fault is None:
+            return events
+        del data  # no frame of ours holds input when something is raised
+        return self._end_feed(fault, events)
 
     def add(self, chunk: dict[str, Any]) -> list[ChatEvent]:
         """The events of one chunk that was parsed elsewhere. It never is the sentinel: alone, `add` needs
         `done_optional`. Each counts into `max_events`; strict JSON cannot be judged any more."""
-        problem = self._out_of_turn("add")
-        if not problem and not isinstance(chunk, dict):
+        problem = None
+        if self._closed:
+            problem = "add was called after close"
+        elif self._framer.busy:
+            problem = "add was called while feed was at work: one stream, one thread"
+        elif not isinstance(chunk, dict):
             problem = f"add takes a dict, not {type(chunk).__name__}"
         if problem:
             del chunk
             raise MisuseError(problem)
         events: list[ChatEvent] = []
-        if self._verdict is not None or self._refused is not None:
-            return events
-        self._busy = True
-        try:
+        if not self._ended:
             self._guard(self._read_added, chunk, self.bytes_seen, events)
-        finally:
-            self._busy = False
         return events
 
     def close(self, error: BaseException | str | None = None) -> Verdict:
@@ -167,11 +166,11 @@ class ChatStream(SingleUse):
                deadline_total and cancelled (which an exception may carry as its `code`). Another exception or word
                leaves the code to the evidence. After `[DONE]` or a fault it changes nothing.
         """
-        if self._busy:
-            raise MisuseError("close was called while feed was at work")
+        if self._framer.busy:
+            raise MisuseError("close was called while feed was at work: one stream, one thread")
         if error is not None and not isinstance(error, (str, BaseException)):
             raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
-        self._closed = True
+        self._closed = self._ended = True
         if self._verdict is None:
             self._evidence.clean_end = error is None
             self._evidence.close_code = _close_code(error)
@@ -241,24 +240,13 @@ class ChatStream(SingleUse):
     def __repr__(self) -> str:
         return f"<ChatStream {self.phase}, {self.bytes_seen} bytes, {self.events_seen} events>"
 
-    def _out_of_turn(self, verb: str) -> str | None:
-        if self._busy:
-            return f"{verb} was called while the stream was at work: one stream, one thread"
-        if self._closed:
-            return f"{verb} was called after close"
-        return None
-
-    def _feed(self, data: Buffer, events: list[ChatEvent]) -> MisuseError | None:
-        """Appends to `events`; returns instead of raising, so that no frame with input is left in a traceback."""
-        if self._verdict is not None or self._refused is not None:
-            return self._ignore(data)
-        self._events = events
-        fault = self._framer._feed_to(data, self._lane, events, self._receive)
+    def _end_feed(self, fault: GlmsseError, events: list[ChatEvent]) -> list[ChatEvent]:
+        """What the framer found: a misuse is raised, a fault of the peer is the last event."""
         if isinstance(fault, MisuseError):
-            return fault
-        if fault is not None and self._verdict is None:
+            raise fault
+        if self._verdict is None:
             self._fail(fault, events)
-        return None
+        return events
 
     def _receive(self, event: ServerSentEvent) -> None:
         """An event that the lane did not take. What follows the end in the same feed is ignored."""
@@ -267,12 +255,14 @@ class ChatStream(SingleUse):
 
     def _ignore(self, data: Buffer) -> MisuseError | None:
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
+        if self._closed:
+            return MisuseError("feed was called after close")
         try:
             view = memoryview(data)
-        except TypeError:
-            return MisuseError(f"feed takes a bytes-like object, not {type(data).__name__}")
+        except (TypeError, ValueError, BufferError):
+            return MisuseError(f"feed takes a C-contiguous bytes-like object, which this {type(data).__name__} is not")
         if not view.c_contiguous:
-            return MisuseError("feed takes a C-contiguous buffer")
+            return MisuseError("feed takes a C-contiguous bytes-like object, which this view is not")
         self._bytes_ignored += view.nbytes
         if self._refused:
             self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
@@ -362,6 +352,7 @@ class ChatStream(SingleUse):
         if self._digest is not None:
             evidence.digest = self._digest.hexdigest()
         self._lane.clear()
+        self._ended = True
         self._verdict = judge(evidence)
 
 

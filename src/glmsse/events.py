@@ -9,6 +9,19 @@ from ._repr import EventBase
 from .errors import GlmsseError
 from .framing import ArgumentsDelta, ContentDelta, ReasoningDelta
 
+__all__ = [
+    "ArgumentsDelta",
+    "ChatEvent",
+    "ContentDelta",
+    "Done",
+    "Failed",
+    "Finish",
+    "ReasoningDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "Usage",
+]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolCallStart(EventBase):
