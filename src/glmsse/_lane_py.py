@@ -8,8 +8,8 @@ unusual takes the general path, the only place that makes values, errors and mes
 
 from __future__ import annotations
 
+import json.decoder
 from collections.abc import Callable
-from json.decoder import scanstring
 from typing import TYPE_CHECKING, Any
 
 from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONTENT, REASONING, ARGUMENTS = range(3)
 ACTIVITIES = ("answering", "reasoning", "calling")
+
+scanstring: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 
 MOST_ENVELOPE = 1024
 MOST_TEMPLATES = 8
