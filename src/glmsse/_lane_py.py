@@ -220,7 +220,7 @@ def _make_template(first: str, first_piece: Piece, second: str, second_piece: Pi
     body = first[differing[0][0][0] : differing[0][0][1]]
     rebuilt = prefix + body + suffix if middle is None else prefix + body + middle + body + suffix
     behind = (suffix, suffix) if middle is None else (middle, suffix)
-    if any(rest.lstrip(" \t\n\r").startswith(":") for rest in behind):
+    if any(rest[1:].lstrip(" \t\n\r").startswith(":") for rest in behind):
         return None  # a key: another one in its place could be there twice
     if rebuilt != first or len(prefix) + len(suffix) > MOST_ENVELOPE:
         return None

@@ -266,11 +266,9 @@ class Assembly:
         if is_error(chunk):
             raise read_report(chunk).as_fault()
         choices = chunk.get("choices")
-        if not choices and choices is not None and not isinstance(choices, list):
-            raise fault("unexpected_shape")
         if choices:
             self._take_identity(chunk)
-        elif chunk.get("usage") is None:
+        elif choices in (None, []) and chunk.get("usage") is None:
             return False
         self._take_usage(chunk, events)
         for choice in objects_field(chunk, "choices"):

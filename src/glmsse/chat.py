@@ -11,7 +11,7 @@ from ._single_use import SingleUse
 from .assembly import Assembly
 from .chunk import BLANKS, SENTINEL, ChunkReader
 from .completion import Completion
-from .errors import CLOSE_CODES, GlmsseError, MisuseError, limit_fault
+from .errors import CLOSE_CODES, GlmsseError, MisuseError, fault, limit_fault
 from .events import ChatEvent, Done, Failed, Usage
 from .framing import ChatLane, ServerSentEvent, SSEFramer
 from .limits import Limits, checked_limits
@@ -19,6 +19,7 @@ from .offered_tools import offered_names
 from .profiles import Policy
 from .provider import read_report
 from .response import MOST_BODY_BYTES, Headers, ResponseHead, read_head
+from .strict_json import nests_deeper
 from .verdict import Evidence, Verdict, judge
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class ChatStream(SingleUse):
 
     def add(self, chunk: dict[str, Any]) -> list[ChatEvent]:
         """The events of one chunk that was parsed elsewhere. It never is the sentinel: alone, `add` needs
-        `done_optional`. Each counts into `max_events`; strict JSON cannot be judged any more."""
+        `done_optional`. Each counts into `max_events`; of strict JSON only the depth can be judged any more."""
         problem = None
         if self._closed:
             problem = "add was called after close"
@@ -304,8 +305,10 @@ class ChatStream(SingleUse):
         most = self._limits.max_events
         if most is not None and self.events_seen > most:
             raise limit_fault("max_events", most, self.events_seen)
+        if nests_deeper(chunk, self._limits.max_json_depth):
+            raise fault("json_too_deep")
         if self._digest is not None:
-            self._digest.update(json.dumps(chunk, default=lambda value: type(value).__name__).encode())
+            self._digest.update(_spelt(chunk))
         self._read_chunk(chunk, events)
 
     def _read_chunk(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
@@ -354,6 +357,14 @@ class ChatStream(SingleUse):
         self._lane.clear()
         self._ended = True
         self._verdict = judge(evidence)
+
+
+def _spelt(chunk: dict[str, Any]) -> bytes:
+    """The chunk as JSON, for the digest; what JSON cannot spell is left out or named by its type."""
+    try:
+        return json.dumps(chunk, default=lambda value: type(value).__name__, skipkeys=True).encode()
+    except ValueError:  # a number of more digits than the interpreter writes
+        return b"{}"
 
 
 def _close_code(error: BaseException | str | None) -> str | None:

@@ -250,7 +250,10 @@ def arguments_field(function: Object, policy: Policy) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and policy.use("args_object_serialize"):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        except (TypeError, ValueError):
+            pass  # no JSON, which only a chunk that was parsed elsewhere can hold
     raise fault("arguments_type")
 
 

@@ -181,6 +181,17 @@ def has_lone_surrogate(text: str) -> bool:
     return False
 
 
+def nests_deeper(value: object, depth: int) -> bool:
+    """Whether a value that was decoded elsewhere nests deeper than that; it may even hold itself."""
+    level = [value]
+    for _ in range(depth + 1):
+        holders = {id(item): item for item in level if isinstance(item, (dict, list, tuple))}
+        if not holders:
+            return False
+        level = [inner for item in holders.values() for inner in (item.values() if isinstance(item, dict) else item)]
+    return True
+
+
 def holds_lone_surrogate(text: str, value: object) -> bool:
     """Whether any string or key in the value has a lone surrogate; only an escape can bring one."""
     if "\\u" not in text:
