@@ -47,6 +47,7 @@ class ChatStream(SingleUse):
     """
 
     __slots__ = (
+        "_adding",
         "_assembly",
         "_body",
         "_bytes_ignored",
@@ -105,7 +106,7 @@ class ChatStream(SingleUse):
         self._refused: GlmsseError | None = None
         self._body = bytearray()
         self._bytes_ignored = 0
-        self._closed = False
+        self._closed = self._adding = False
         self._ended = False  # nothing is read any more: refused, judged or closed
         self._verdict: Verdict | None = None
         self._events: list[ChatEvent] = []
@@ -148,16 +149,22 @@ class ChatStream(SingleUse):
         problem = None
         if self._closed:
             problem = "add was called after close"
-        elif self._framer.busy:
-            problem = "add was called while feed was at work: one stream, one thread"
+        elif self._is_busy():
+            problem = "add was called while the stream was at work: one stream, one thread"
         elif not isinstance(chunk, dict):
             problem = f"add takes a dict, not {type(chunk).__name__}"
         if problem:
             del chunk
             raise MisuseError(problem)
         events: list[ChatEvent] = []
-        if not self._ended:
+        if self._ended:
+            return events
+        self._adding = self._ended = True  # a feed from within takes the slow way, and is refused there
+        try:
             self._guard(self._read_added, chunk, self.bytes_seen, events)
+        finally:
+            self._adding = False
+            self._ended = self._verdict is not None
         return events
 
     def close(self, error: BaseException | str | None = None) -> Verdict:
@@ -167,8 +174,8 @@ class ChatStream(SingleUse):
                deadline_total and cancelled (which an exception may carry as its `code`). Another exception or word
                leaves the code to the evidence. After `[DONE]` or a fault it changes nothing.
         """
-        if self._framer.busy:
-            raise MisuseError("close was called while feed was at work: one stream, one thread")
+        if self._is_busy():
+            raise MisuseError("close was called while the stream was at work: one stream, one thread")
         if error is not None and not isinstance(error, (str, BaseException)):
             raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
         self._closed = self._ended = True
@@ -241,6 +248,9 @@ class ChatStream(SingleUse):
     def __repr__(self) -> str:
         return f"<ChatStream {self.phase}, {self.bytes_seen} bytes, {self.events_seen} events>"
 
+    def _is_busy(self) -> bool:
+        return self._adding or self._framer.busy
+
     def _end_feed(self, fault: GlmsseError, events: list[ChatEvent]) -> list[ChatEvent]:
         """What the framer found: a misuse is raised, a fault of the peer is the last event."""
         if isinstance(fault, MisuseError):
@@ -258,6 +268,8 @@ class ChatStream(SingleUse):
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
         if self._closed:
             return MisuseError("feed was called after close")
+        if self._adding:
+            return MisuseError("feed was called while the stream was at work: one stream, one thread")
         try:
             view = memoryview(data)
         except (TypeError, ValueError, BufferError):
