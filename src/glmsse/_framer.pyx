@@ -403,6 +403,13 @@ cdef class SSEFramer:
             if data[0] == LF:
                 at += 1
         while at < end:
+            if self._lane is not None and self._block_lines == 0 and self._blanks < self._max_events:
+                line_size = self._lane.take_block(at, end, self._max_event_bytes)
+                if line_size > 0:
+                    self._blanks += 1
+                    self.events_seen += 1
+                    at += line_size
+                    continue
             if lf < at:
                 lf = _find(at, end, LF)
             if cr < at:

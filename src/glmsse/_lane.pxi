@@ -20,6 +20,8 @@ cdef enum Level:  # of an object in a payload
 
 cdef Py_ssize_t MOST_ENVELOPE = 1024  # bytes of a template
 cdef Py_ssize_t MOST_TEMPLATES = 8
+cdef Py_ssize_t MOST_TEXTS = 64
+cdef Py_ssize_t SHORT_STRING = 256  # bytes of a string that is decoded before its end is known
 cdef int MOST_FRUITLESS = 16  # templates made in a row without a hit, after which no more are made
 cdef int MOST_DEPTH = 16
 cdef int MOST_KEYS = 24  # of one object
@@ -183,8 +185,7 @@ cdef class _Sink:
 
     cdef int kind
     cdef long long choice
-    cdef long long index  # of the call on the wire
-    cdef long long call  # its index in events
+    cdef long long index  # of the call
     cdef TextStore store
 
 
@@ -194,6 +195,7 @@ cdef class _Template:
 
     cdef _Sink sink
     cdef bytes prefix, middle, suffix
+    cdef bytes head, tail  # of the whole block on the wire: `data: ` and the prefix, the suffix and the blank line
 
 
 cdef struct Span:
@@ -214,6 +216,7 @@ cdef class ChatLane:
     cdef int _max_depth
     cdef Py_ssize_t _max_number
     cdef list _sinks, _templates
+    cdef _Template _first  # the template that was hit last, or made last
     cdef int _fruitless
     cdef bytes _response_id
     cdef list _events  # where the events of the feed at hand go
@@ -227,6 +230,7 @@ cdef class ChatLane:
     cdef Span _body
     cdef long long _choice, _index
     cdef bint _has_index, _has_choice
+    cdef bint _wide  # whether the string decoded last is more than ASCII
 
     def __cinit__(self, limits, *, bint deltas, bint aliases, bint enabled):
         self._deltas, self._aliases, self._enabled = deltas, aliases, enabled
@@ -235,28 +239,26 @@ cdef class ChatLane:
 
     def clear(self):
         """Forget all texts: something other than a piece of text happened, so they may not be what they were."""
-        self._sinks = self._templates = None
+        self._sinks = self._templates = self._first = None
 
-    def note(self, str data, piece, response_id, bint aliases_used):
-        """A payload said nothing but one piece of a text: more such pieces may come."""
+    def offer(self, texts, response_id, bint aliases_used):
+        """The texts that pieces may go to from here on, in place of those before."""
         cdef _Sink sink
-        cdef TextStore store = piece.store
-        index = piece.wire_index
-        if not self._enabled or index is None or "\\" in (response_id or "") or max(piece.choice, index) > 0xFFFF:
+        self.clear()
+        if not self._enabled or "\\" in (response_id or ""):
             return
-        self._aliases_used = aliases_used
-        if self._sinks is None:
-            self._sinks, self._templates = [], []
+        self._sinks, self._templates = [], []
         self._response_id = response_id.encode() if response_id is not None else b""
-        for sink in self._sinks:
-            if sink.store is store:
-                return
-        if len(self._sinks) >= MOST_TEMPLATES:
-            del self._sinks[0]
-        sink = _Sink.__new__(_Sink)
-        sink.kind = piece.kind
-        sink.choice, sink.index, sink.call, sink.store = piece.choice, index, piece.index, store
-        self._sinks.append(sink)
+        self._aliases_used = aliases_used
+        for text in texts:
+            if text.choice > 0xFFFF or text.index > 0xFFFF or len(self._sinks) == MOST_TEXTS:
+                continue
+            sink = _Sink.__new__(_Sink)
+            sink.kind, sink.choice, sink.index, sink.store = text.kind, text.choice, text.index, text.store
+            self._sinks.append(sink)
+
+    def note(self, data, piece, /):
+        """The scanner needs no examples."""
 
     cdef bint take(self, Bytes payload, Py_ssize_t size) except -1:
         """Whether the payload was a plain piece of text, which is then taken."""
@@ -271,20 +273,56 @@ cdef class ChatLane:
                 self.template_hits += 1
                 if at:
                     self._templates[at], self._templates[0] = self._templates[0], template
+                self._first = template
                 return True
         return self._scan(payload, size)
+
+    cdef Py_ssize_t take_block(self, Bytes at, Bytes end, long long most) except -1:
+        """The size of the whole block that begins here, if it is the first template's and was taken; else 0. Neither a
+        line end is searched for nor is the string measured before it is decoded."""
+        cdef _Template template = self._first
+        cdef TextStore store
+        cdef Bytes start
+        cdef Bytes stop
+        cdef Py_ssize_t before, after, size
+        if template is None or template.middle is not None:
+            return 0
+        before, after = PyBytes_GET_SIZE(template.head), PyBytes_GET_SIZE(template.tail)
+        if end - at <= before + after or memcmp(at, PyBytes_AS_STRING(template.head), before) != 0:
+            return 0
+        store = template.sink.store
+        if store.waiting:
+            return 0
+        store._make_room(SHORT_STRING)
+        start = at + before
+        stop = end - after
+        if stop - start > SHORT_STRING:
+            stop = start + SHORT_STRING
+        size = _unescape(start, &stop, store._start + store._used, &self._wide)
+        if end - stop < after or memcmp(stop, PyBytes_AS_STRING(template.tail), after) != 0:
+            return 0
+        if stop + after - at > most + 2 or not self._add(template.sink, size):
+            return 0
+        self._fruitless = 0
+        self.template_hits += 1
+        return stop + after - at
 
     cdef bint _accept(self, _Sink sink) except -1:
         """Add the string at `_body` to its text; False if it is not plain, which changes nothing."""
         cdef TextStore store = sink.store
-        cdef unsigned char* out
+        cdef Bytes stop = self._body.start + self._body.size
         cdef Py_ssize_t size
         if store.waiting or self._body.size == 0:
             return False
         store._make_room(self._body.size)
-        out = store._start + store._used
-        size = _unescape(self._body.start, self._body.size, out)
-        if size <= 0 or size > store._maximum - store.size or _first_invalid(out, size) >= 0:
+        size = _unescape(self._body.start, &stop, store._start + store._used, &self._wide)
+        return stop == self._body.start + self._body.size and self._add(sink, size)
+
+    cdef bint _add(self, _Sink sink, Py_ssize_t size) except -1:
+        """Add the bytes that were decoded to the end of the text, if they are UTF-8 and under its cap."""
+        cdef TextStore store = sink.store
+        cdef unsigned char* out = store._start + store._used
+        if size <= 0 or size > store._maximum - store.size or (self._wide and _first_invalid(out, size) >= 0):
             return False
         store.size += size
         if store._keep:
@@ -343,7 +381,12 @@ cdef class ChatLane:
         cdef _Template template
         cdef Bytes behind = self._body.start + self._body.size
         cdef bint twin = self._twin.size == self._body.size and self._twin.start > behind
-        if self._end - payload - self._body.size > MOST_ENVELOPE or self._fruitless >= MOST_FRUITLESS:
+        if self._fruitless >= MOST_FRUITLESS:
+            self._first = None
+            if self._templates:
+                self._templates = []
+            return 0
+        if self._end - payload - self._body.size > MOST_ENVELOPE:
             return 0
         self._fruitless += 1
         template = _Template.__new__(_Template)
@@ -353,6 +396,8 @@ cdef class ChatLane:
             template.middle = behind[:self._twin.start - behind]
             behind = self._twin.start + self._twin.size
         template.suffix = behind[:self._end - behind]
+        template.head, template.tail = b"data: " + template.prefix, template.suffix + b"\n\n"
+        self._first = template
         if len(self._templates) >= MOST_TEMPLATES:
             self._templates.pop()
         self._templates.insert(0, template)
@@ -595,6 +640,9 @@ cdef class ChatLane:
         cdef int more
         at += 1
         while at < self._end:
+            if self._end - at >= 8 and _are_plain(at):
+                at += 8
+                continue
             if at[0] == b'"':
                 return at + 1
             if at[0] < 0x20:
@@ -634,7 +682,7 @@ cdef object _delta(_Sink sink, str text):
         reasoning.text, reasoning.choice = text, sink.choice
         return reasoning
     arguments = ArgumentsDelta.__new__(ArgumentsDelta)
-    arguments.index, arguments.arguments, arguments.choice = sink.call, text, sink.choice
+    arguments.index, arguments.arguments, arguments.choice = sink.index, text, sink.choice
     return arguments
 
 
@@ -664,20 +712,35 @@ cdef bint _fits(_Template template, Bytes payload, Py_ssize_t size, Span* body) 
     )
 
 
-cdef Py_ssize_t _unescape(Bytes body, Py_ssize_t size, unsigned char* out) noexcept:
-    """Decode the inside of a JSON string, to at most as many bytes; -1 if it is none or has a surrogate."""
-    cdef Py_ssize_t at = 0, written = 0
+cdef Py_ssize_t _unescape(Bytes body, Bytes* end, unsigned char* out, bint* wide) noexcept:
+    """Decode the inside of a JSON string, to at most as many bytes, up to its closing quote or to `end`, which is then
+    where it stopped; -1 if it is none or has a surrogate. `wide` says whether it is more than ASCII."""
+    cdef Py_ssize_t at = 0, written = 0, size = end[0] - body
     cdef int code, digit, more
-    cdef unsigned char byte
+    cdef unsigned char byte, seen = 0
+    cdef uint64_t word
+    wide[0] = True
     while at < size:
-        byte = body[at]
-        at += 1
-        if byte == b'"' or byte < 0x20:
-            return -1
-        if byte != b"\\":
-            out[written] = byte
-            written += 1
+        if size - at >= 8 and _are_plain(body + at):
+            memcpy(out + written, body + at, 8)
+            memcpy(&word, body + at, 8)
+            seen |= 0x80 if word & <uint64_t>0x8080808080808080 else 0
+            written += 8
+            at += 8
             continue
+        byte = body[at]
+        if byte != b"\\" and byte != b'"' and byte >= 0x20:
+            out[written] = byte
+            seen |= byte
+            written += 1
+            at += 1
+            continue
+        if byte == b'"':
+            size = at
+            break
+        if byte != b"\\":
+            return -1
+        at += 1
         if at == size:
             return -1
         byte = body[at]
@@ -700,6 +763,7 @@ cdef Py_ssize_t _unescape(Bytes body, Py_ssize_t size, unsigned char* out) noexc
         at += 4
         if 0xD800 <= code <= 0xDFFF:
             return -1
+        seen |= 0x80 if code >= 0x80 else 0
         if code < 0x80:
             out[written] = <unsigned char>code
             written += 1
@@ -712,7 +776,22 @@ cdef Py_ssize_t _unescape(Bytes body, Py_ssize_t size, unsigned char* out) noexc
             out[written + 1] = <unsigned char>(0x80 | code >> 6 & 0x3F)
             out[written + 2] = <unsigned char>(0x80 | code & 0x3F)
             written += 3
+    end[0] = body + size
+    wide[0] = seen >= 0x80
     return written
+
+
+cdef inline bint _are_plain(Bytes at) noexcept:
+    """Whether the next eight bytes of a string hold no quote, no backslash and no control character."""
+    cdef uint64_t word, quotes, slashes
+    memcpy(&word, at, 8)
+    quotes = word ^ <uint64_t>0x2222222222222222
+    slashes = word ^ <uint64_t>0x5C5C5C5C5C5C5C5C
+    return (
+        (word - <uint64_t>0x2020202020202020) & ~word
+        | (quotes - <uint64_t>0x0101010101010101) & ~quotes
+        | (slashes - <uint64_t>0x0101010101010101) & ~slashes
+    ) & <uint64_t>0x8080808080808080 == 0
 
 
 cdef inline unsigned char _escaped(unsigned char byte) noexcept:

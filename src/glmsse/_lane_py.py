@@ -9,7 +9,7 @@ unusual takes the general path, the only place that makes values, errors and mes
 from __future__ import annotations
 
 import json.decoder
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
@@ -122,7 +122,11 @@ class ChatLane:
             self._templates = []
         self._last = None
 
-    def note(self, data: str, piece: Piece, response_id: str | None, aliases_used: bool) -> None:
+    def offer(self, texts: Iterable[Piece], response_id: str | None, aliases_used: bool) -> None:
+        """The texts that pieces may go to from here on. Templates show that by themselves."""
+        self.clear()
+
+    def note(self, data: str, piece: Piece, /) -> None:
         """A payload said nothing but one piece of a text: more such pieces may come."""
         if not self._enabled or self._fruitless >= MOST_FRUITLESS or len(data) > 2 * MOST_ENVELOPE:
             return

@@ -105,15 +105,14 @@ class TextBuffer:
 class Piece:
     """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
 
-    __slots__ = ("choice", "index", "kind", "store", "text", "wire_index")
+    __slots__ = ("choice", "index", "kind", "store", "text")
 
-    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0, wire_index: int | None = 0):
+    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0):
         self.kind = kind
         self.text = text
         self.store = store
         self.choice = choice
         self.index = index
-        self.wire_index = wire_index
 
 
 class CallAssembly:
@@ -166,6 +165,11 @@ class ChoiceAssembly:
         self.last_call: CallAssembly | None = None
         self.finish_reason: str | None = None
         self._index_aliases: dict[int, int] = {}
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether an index on the wire is not the index of its call any more."""
+        return bool(self._index_aliases)
 
     def sorted_calls(self) -> list[CallAssembly]:
         return [self.calls[index] for index in sorted(self.calls)]
@@ -279,12 +283,23 @@ class Assembly:
         """`take` the only chunk of a payload, and let the lane learn from it."""
         pieces, changes, tolerances = self._pieces_seen, self._changes, self._policy.count_used
         read = self.take(chunk, events)
-        if self._changes != changes:
-            self._lane.clear()
-        elif self._plain is not None and self._pieces_seen == pieces + 1 and self._policy.count_used == tolerances:
-            self._lane.note(data, self._plain, self.response_id, self._policy.has_used("reasoning_alias"))
+        if self._changes != changes or self._policy.count_used != tolerances:
+            self._lane.offer(self._open_texts(), self.response_id, self._policy.has_used("reasoning_alias"))
+        elif self._plain is not None and self._pieces_seen == pieces + 1:
+            self._lane.note(data, self._plain)
         self._plain = None
         return read
+
+    def _open_texts(self) -> Iterator[Piece]:
+        """Every text that a piece can go to without doing anything else."""
+        for choice in self.choices.values():
+            if choice.finish_reason is None:
+                yield Piece(REASONING, "", choice.reasoning.store, choice.index)
+                yield Piece(CONTENT, "", choice.content.store, choice.index)
+            if not choice.has_aliases and choice.finish_reason in (None, "tool_calls"):
+                for call in choice.calls.values():
+                    if call.started and not call.complete:
+                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call.index)
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
@@ -450,7 +465,7 @@ class Assembly:
         if is_new or header != (call.id, call.name, call.started, call.complete) or not call.started:
             self._changes += 1
         elif shown:
-            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target, index)
+            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:
         if call.id is None or call_id is None or call.id == call_id:
