@@ -865,7 +865,9 @@ def test_close_with_an_error_changes_nothing_after_the_sentinel_or_a_fault(
     assert stream.close(error).code == code
 
 
-@pytest.mark.parametrize("error", [error for error, _ in CLOSES if error is not None], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "error", [error for error, _ in CLOSES if error is not None], ids=lambda value: type(value).__name__
+)
 def test_close_with_an_error_is_no_clean_end(glmsse: Any, error: Any) -> None:
     for data in (body(content("Hi"), end(), done=False), body(content("Hi"), end())[:-1]):
         stream = glmsse.ChatStream("gateway")
@@ -889,7 +891,9 @@ def test_feed_and_add_after_close_are_misuse(glmsse: Any) -> None:
         stream.start(200, {})
 
 
-@pytest.mark.parametrize("wrong", ["text", None, 5, [b"x"], {"a": 1}, memoryview(b"abcdef")[::2]], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "wrong", ["text", None, 5, [b"x"], {"a": 1}, memoryview(b"abcdef")[::2]], ids=lambda value: type(value).__name__
+)
 def test_wrong_type_of_data_is_misuse_and_leaves_the_stream_usable(glmsse: Any, wrong: Any) -> None:
     for stream in (glmsse.ChatStream(), glmsse.ChatStream(), glmsse.ChatStream()):
         stream.feed(HELLO[:20])

@@ -640,9 +640,12 @@ cdef class ChatLane:
         cdef int more
         at += 1
         while at < self._end:
-            if self._end - at >= 8 and _are_plain(at):
+            while self._end - at >= 8 and _are_plain(at):
                 at += 8
-                continue
+            while at < self._end and at[0] != b'"' and at[0] != b"\\" and at[0] >= 0x20:
+                at += 1
+            if at == self._end:
+                return NULL
             if at[0] == b'"':
                 return at + 1
             if at[0] < 0x20:
@@ -718,16 +721,8 @@ cdef Py_ssize_t _unescape(Bytes body, Bytes* end, unsigned char* out, bint* wide
     cdef Py_ssize_t at = 0, written = 0, size = end[0] - body
     cdef int code, digit, more
     cdef unsigned char byte, seen = 0
-    cdef uint64_t word
     wide[0] = True
     while at < size:
-        if size - at >= 8 and _are_plain(body + at):
-            memcpy(out + written, body + at, 8)
-            memcpy(&word, body + at, 8)
-            seen |= 0x80 if word & <uint64_t>0x8080808080808080 else 0
-            written += 8
-            at += 8
-            continue
         byte = body[at]
         if byte != b"\\" and byte != b'"' and byte >= 0x20:
             out[written] = byte

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .assembly import Piece
     from .limits import Limits
 
+NO_LIMIT = 2**63 - 1
 CONTENT, REASONING, ARGUMENTS = range(3)
 ACTIVITIES = ("answering", "reasoning", "calling")
 
@@ -32,33 +33,30 @@ MOST_FRUITLESS = 16
 class TextStore:
     """One text as UTF-8. `size` counts all bytes added, kept or not; `waiting` keeps the fast lane out."""
 
-    __slots__ = ("_kept", "_maximum", "size", "waiting")
+    __slots__ = ("kept", "maximum", "size", "waiting")
 
     def __init__(self, maximum: int | None, keep: bool) -> None:
-        self._maximum = maximum
-        self._kept: bytearray | None = bytearray() if keep else None
+        self.maximum = NO_LIMIT if maximum is None else maximum
+        self.kept: bytearray | None = bytearray() if keep else None
         self.size = 0
         self.waiting = False
 
     def add(self, raw: bytes) -> None:
         """Add bytes whose size has been judged."""
-        if self._kept is not None:
-            self._kept += raw
+        if self.kept is not None:
+            self.kept += raw
         self.size += len(raw)
-
-    def has_room(self, size: int) -> bool:
-        return self._maximum is None or self.size + size <= self._maximum
 
     @property
     def text(self) -> str:
         """What was kept."""
-        return self._kept.decode() if self._kept else ""
+        return self.kept.decode() if self.kept else ""
 
 
 class _Template:
     """The bytes before a string and behind it; where the same string comes twice, also those in between."""
 
-    __slots__ = ("least", "middle", "piece", "prefix", "suffix")
+    __slots__ = ("least", "middle", "piece", "prefix", "start", "stop", "suffix")
 
     def __init__(self, piece: Piece, prefix: bytes, middle: bytes | None, suffix: bytes) -> None:
         self.piece = piece
@@ -66,6 +64,7 @@ class _Template:
         self.middle = middle
         self.suffix = suffix
         self.least = len(prefix) + len(suffix) + len(middle or b"")
+        self.start, self.stop = len(prefix), -len(suffix)  # there is a closing quote at least
 
 
 class ChatLane:
@@ -148,11 +147,11 @@ class ChatLane:
         """Whether the payload was a plain piece of text, which is then taken."""
         for template in self._templates:
             if (
-                len(payload) > template.least
-                and payload.startswith(template.prefix)
+                payload.startswith(template.prefix)
                 and payload.endswith(template.suffix)
+                and len(payload) > template.least
             ):
-                body = payload[len(template.prefix) : len(payload) - len(template.suffix)]
+                body = payload[template.start : template.stop]
                 if template.middle is not None:
                     half = (len(body) - len(template.middle)) // 2
                     if body != body[:half] + template.middle + body[:half]:
@@ -178,9 +177,12 @@ class ChatLane:
                 body = text.encode()
         except ValueError:  # no string, or no UTF-8, or half of a surrogate pair
             return False
-        if not text or store.waiting or not store.has_room(len(body)):
+        size = store.size + len(body)
+        if not text or store.waiting or size > store.maximum:
             return False
-        store.add(body)
+        if store.kept is not None:
+            store.kept += body
+        store.size = size
         self.hits += 1
         self.activity = ACTIVITIES[piece.kind]
         if self._deltas:
