@@ -117,9 +117,17 @@ class ChatStream(SingleUse):
 
         Returns nothing, or `[Failed]`; then feed the body all the same (it may say why) and close for the verdict.
         """
-        if self._head is not None or self.bytes_seen or self.events_seen or self._closed:
-            raise MisuseError("start comes once, before the first feed, add or close")
-        self._head = read_head(status, headers)
+        problem = None
+        if self._head is not None or self.bytes_seen or self.events_seen or self._closed or self._busy:
+            problem = "start comes once, before the first feed, add or close"
+        else:
+            try:
+                self._head = read_head(status, headers)
+            except MisuseError as error:
+                problem = error.reason
+        del headers
+        if self._head is None or problem is not None:
+            raise MisuseError(problem or "")
         self._refused = self._head.fault(self._policy)
         self._ended = self._refused is not None
         return [Failed(self._refused)] if self._refused else []

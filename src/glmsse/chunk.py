@@ -47,6 +47,8 @@ class ChunkReader:
             if self._policy.use("ignore_non_object_events"):
                 return ()
             raise fault("event_not_object")
+        if text.lstrip(BLANKS).startswith(":") and self._policy.use("ignore_comment_data"):
+            return ()
         if code != "bad_json":
             raise fault(code)
         return self._read_broken(text)
@@ -71,8 +73,6 @@ class ChunkReader:
 
     def _read_broken(self, text: str) -> Sequence[Object]:
         """What a payload that is no JSON can still be by tolerance; else raises the most telling code."""
-        if text.lstrip(BLANKS).startswith(":") and self._policy.use("ignore_comment_data"):
-            return ()
         if self._policy.allows("split_adjacent_json_lines"):
             chunks = self._adjacent_lines(text)
             if chunks:

@@ -266,9 +266,11 @@ class _CallJudge:
             arguments = "{}"
         code = self._argument_fault(arguments)
         rest = call.text_after_empty_object
-        if code == "arguments_not_json" and rest is not None and self._policy.use("args_leading_empty_object"):
-            arguments = rest
-            code = self._argument_fault(arguments)
+        if code == "arguments_not_json" and rest is not None and self._policy.allows("args_leading_empty_object"):
+            code = self._argument_fault(rest)
+            if code != "arguments_not_json":
+                self._policy.use("args_leading_empty_object")
+                arguments = rest
         if code:
             return code
         return ToolCall(
