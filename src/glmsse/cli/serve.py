@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="port, 0 for a free one (default: 8765)")
+    parser.add_argument("--port", type=_port, default=8765, help="port, 0 for a free one (default: 8765)")
     parser.add_argument(
         "--replay", metavar="FILE", help="answer with a recorded body, paced by FILE.times if it is there"
     )
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     app = create_app(_recording(args), pace=args.pace or 0.0)
     try:
         listener = listen(args.host, args.port)
-    except (OSError, OverflowError) as problem:
-        raise Unreadable(f"cannot listen there: {getattr(problem, 'strerror', None) or 'no such address'}") from None
+    except OSError as problem:
+        raise Unreadable(f"cannot listen there: {problem.strerror or 'no such address'}") from None
     with listener:
         host, port = listener.getsockname()[:2]
         if not ip_address(host).is_loopback:
@@ -75,6 +75,13 @@ def _recording(args: argparse.Namespace) -> Any:
         raise Unreadable(f"{safe(args.replay)}: {problem.strerror or 'cannot be read'}") from None
     except UnfitTimes as problem:
         raise Unreadable(f"{safe(args.replay)}.times: {problem}") from None
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError("takes 0 to 65535")
+    return port
 
 
 def _seconds(text: str) -> float:
