@@ -1,9 +1,9 @@
 """Many streams at once from `glmsse serve` to one client process: `python benchmarks/connections.py [--client httpx]`.
 
 The server is a process of its own. Every stream waits behind its first event until all have begun, so all are open
-together. Rows: events a stream, verdicts accepted, seconds, events a second, and the client's peak memory, each row in a
-client process of its own. Exit 1 unless every verdict is accepted, or if memory grows with the streams' length; give
-lengths beyond what sockets and clients buffer for a stream that waits, some 400 events.
+together. Rows: events a stream, verdicts accepted, seconds, events a second, and the client's peak memory, each row in
+a client process of its own. Exit 1 unless every verdict is accepted, or if memory grows with the streams' length. Give
+lengths beyond what is buffered for a stream that waits: 400 events with aiohttp, 2000 with httpx.
 """
 
 from __future__ import annotations
