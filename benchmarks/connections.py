@@ -98,6 +98,9 @@ def main() -> int:
     if args.measure:
         print(json.dumps(measure(args.client, args.measure, args.streams)))
         return 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < args.streams + 500:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (args.streams + 500, hard))  # for the children
     rows = []
     command = [sys.executable, "-m", "glmsse", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -318,6 +318,13 @@ def test_a_broken_answer_is_recorded_as_far_as_it_came(probe: Any, tmp_path: Pat
     assert path.read_bytes() == SCENARIOS["text"].body[:-60]
 
 
+def test_a_coded_body_is_not_recorded(probe: Any, tmp_path: Path) -> None:
+    ran = probe("--model", "gzip", "--record", str(tmp_path / "answer.sse"))
+
+    assert "not recorded" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_is_never_replaced_and_an_empty_one_not_left(probe: Any, tmp_path: Path) -> None:
     path = tmp_path / "answer.sse"
     path.write_bytes(b"paid for")
@@ -416,6 +423,7 @@ def test_the_key_is_read_without_surrounding_white_space() -> None:
         "http://127.0.0.1:99999",
         "http://[::1",
         "http://127.0.0.1/a b",
+        "https://xn--/",
     ],
 )
 def test_an_unsafe_or_unusable_address_is_refused(probe: Any, url: str) -> None:

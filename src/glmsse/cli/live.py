@@ -82,6 +82,14 @@ CASES = {
 }
 
 
+def usable(url: str) -> bool:
+    """Whether httpx can ask there at all."""
+    try:
+        return bool(httpx.URL(url).host)
+    except (httpx.InvalidURL, ValueError):  # IDNA errors are ValueErrors
+        return False
+
+
 @dataclass(frozen=True)
 class Timing:
     """Seconds a request may take: to connect, to the first byte of its answer, without progress, in all."""
@@ -110,6 +118,8 @@ class Probed:
     """False: no connection came about, so nothing was sent."""
     trouble: str | None
     """The class of the client's exception that ended it, if one did."""
+    coded: bool
+    """The body has a content coding, so `on_bytes` did not get it: a key that came back would be in there unseen."""
 
 
 OnEvent = Callable[[ChatStream, ChatEvent], object]
@@ -148,6 +158,7 @@ class _Asking:
         self._argument_pieces = 0
         self._sent = True
         self._trouble: str | None = None
+        self._coded = False
 
     async def ask(self, request: dict[str, Any]) -> None:
         probe = self._probe
@@ -163,6 +174,7 @@ class _Asking:
             if response is None:
                 return
             try:
+                self._coded = response.headers.get("content-encoding", "identity") != "identity"
                 self.stream.start(response.status_code, response.headers)
                 await self._read(response)
             finally:
@@ -197,7 +209,8 @@ class _Asking:
 
     async def _bytes(self, response: httpx.Response) -> AsyncIterator[bytes]:
         async for data in response.aiter_raw():
-            self._probe.on_bytes(time.monotonic() - self._start, data)
+            if not self._coded:
+                self._probe.on_bytes(time.monotonic() - self._start, data)
             yield data
 
     def _time_for_head(self) -> tuple[float | None, str]:
@@ -240,4 +253,5 @@ class _Asking:
             verdict=verdict if self._sent else replace(verdict, replay="safe"),
             sent=self._sent,
             trouble=self._trouble,
+            coded=self._coded,
         )

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
                 print(masked(json.dumps(_fields(probed)), key), flush=True)
             else:
                 rows.append(_row(probed))
-            for line in _remarks(probed):
+            for line in _remarks(probed, recorded=args.record is not None):
                 print(f"glmsse: {masked(line, key)}", file=sys.stderr)
             if probed.verdict.stage == "before_sse" or not probed.sent:
                 break  # the next case would meet the same
@@ -225,14 +225,15 @@ def _fields(probed: Probed) -> dict[str, Any]:
     }
 
 
-def _remarks(probed: Probed) -> Iterator[str]:
+def _remarks(probed: Probed, *, recorded: bool) -> Iterator[str]:
     verdict = probed.verdict
     yield f"{probed.case}: {describe(verdict)} (request_id {probed.request_id})"
-    category = f"{verdict.category}, code {verdict.provider_code or 'none'}" if verdict.category else None
-    if category:
-        yield f"{probed.case}: the provider says: {category}"
+    if verdict.category:
+        yield f"{probed.case}: the provider says: {verdict.category}, code {verdict.provider_code or 'none'}"
     if probed.trouble:
         yield f"{probed.case}: the connection ended with {probed.trouble}"
+    if probed.coded and recorded:
+        yield f"{probed.case}: not recorded, since the body has a content coding that was not asked for"
     if not probed.sent:
         yield f"{probed.case}: no connection, so nothing was sent [replay: safe]"
     elif verdict.replay == "ambiguous":
@@ -249,15 +250,19 @@ def _checked_url(url: str | None) -> str | None:
         return None
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        well_formed = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+        well_formed = False
+    if not well_formed or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
         raise Unreadable("--base-url takes a URL such as https://api.z.ai")
     if parts.username is not None or parts.password is not None:
         raise Unreadable("--base-url takes no user name or password")
     if parts.scheme == "http" and not _is_loopback(url):
         raise Unreadable("--base-url takes http:// for loopback only: the key would be readable on the way")
+    from .live import usable  # as in _probe
+
+    if not usable(url):
+        raise Unreadable("--base-url names no host that can be asked")
     return url.rstrip("/")
 
 
