@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from .chunk import (
     Object,
@@ -25,6 +25,7 @@ from .events import (
     ArgumentsDelta,
     ChatEvent,
     ContentDelta,
+    Failed,
     Finish,
     ReasoningDelta,
     ToolCallEnd,
@@ -38,6 +39,14 @@ from .provider import read_report
 from .strict_json import has_lone_surrogate
 
 CONTENT, REASONING, ARGUMENTS = range(3)
+
+
+class ContentParser(Protocol):
+    """Reads markup that a server left in the content; `ToolCallParser` is one."""
+
+    def feed(self, text: str) -> list[ChatEvent]: ...
+
+    def close(self, reason: str | None = "stop") -> list[ChatEvent]: ...
 
 
 class TextBuffer:
@@ -118,10 +127,11 @@ class Piece:
 class CallAssembly:
     """One tool call as received so far."""
 
-    __slots__ = ("_begins_with_empty_object", "arguments", "complete", "id", "index", "name", "started")
+    __slots__ = ("_begins_with_empty_object", "arguments", "complete", "from_content", "id", "index", "name", "started")
 
     def __init__(self, index: int, arguments: TextBuffer) -> None:
         self.index = index
+        self.from_content = False
         self.id: str | None = None
         self.name: str | None = None
         self.arguments = arguments
@@ -192,7 +202,7 @@ class ChoiceAssembly:
             return target
         if not self._policy.use("index_reuse_split"):
             return target
-        self._index_aliases[index] = self._next_index()
+        self._index_aliases[index] = self.next_index()
         return self._index_aliases[index]
 
     def _index_without(self, call_id: str | None) -> int:
@@ -214,9 +224,9 @@ class ChoiceAssembly:
         for call in self.calls.values():
             if call.id == call_id:
                 return call.index
-        return self.last_call.index if self.last_call.id is None else self._next_index()
+        return self.last_call.index if self.last_call.id is None else self.next_index()
 
-    def _next_index(self) -> int:
+    def next_index(self) -> int:
         return max(self.calls, default=-1) + 1
 
 
@@ -229,7 +239,15 @@ class Assembly:
     """
 
     def __init__(
-        self, limits: Limits, policy: Policy, lane: ChatLane, *, choices: int, deltas: bool, collect: bool
+        self,
+        limits: Limits,
+        policy: Policy,
+        lane: ChatLane,
+        *,
+        choices: int,
+        deltas: bool,
+        collect: bool,
+        content_parser: ContentParser | None = None,
     ) -> None:
         self._limits = limits
         self._policy = policy
@@ -242,6 +260,9 @@ class Assembly:
         self.model: str | None = None
         self.created: int | None = None
         self.usage: Usage | None = None
+        self._content_parser = content_parser
+        self._raw_content = TextBuffer(limits, "max_content_bytes", policy, keep=False)
+        self._calls_in_content: dict[int, CallAssembly] = {}
         self._pieces_seen = 0
         self._changes = 0  # whatever happened, pieces of text aside
         self._plain: Piece | None = None
@@ -303,6 +324,7 @@ class Assembly:
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
+        self.end_content(events)
         for choice in self.choices.values():
             self._settle(choice, events)
             if choice.finish_reason is not None:
@@ -420,12 +442,56 @@ class Assembly:
         if not text:
             return
         self._judge_late_text(choice)
+        if self._content_parser is not None:
+            read = self._raw_content.take(text)
+            self._take_markup(choice, self._content_parser.feed(read), events)
+            return
+        self._take_plain_content(choice, text, events)
+
+    def _take_plain_content(self, choice: ChoiceAssembly, text: str, events: list[ChatEvent]) -> None:
         shown = choice.content.take(text)
         self._lane.activity = "answering"
         self._pieces_seen += 1
         self._plain = Piece(CONTENT, text, choice.content.store, choice.index)
         if shown and self._deltas:
             events.append(ContentDelta(shown, choice.index))
+
+    def _take_markup(self, choice: ChoiceAssembly, read: list[ChatEvent], events: list[ChatEvent]) -> None:
+        """What the content parser made of the content, as if the server had sent it so."""
+        for event in read:
+            if isinstance(event, ContentDelta):
+                self._take_plain_content(choice, event.text, events)
+            elif isinstance(event, ReasoningDelta):
+                self._take_reasoning(choice, event.text, events)
+            elif isinstance(event, Failed):
+                raise event.error.again()
+            elif isinstance(event, (ToolCallStart, ArgumentsDelta, ToolCallEnd)):
+                self._take_call_in_content(choice, event, events)
+
+    def _take_call_in_content(
+        self, choice: ChoiceAssembly, event: ToolCallStart | ArgumentsDelta | ToolCallEnd, events: list[ChatEvent]
+    ) -> None:
+        self._lane.activity = "calling"
+        self._pieces_seen += 1
+        if isinstance(event, ToolCallStart):
+            call = choice.open_call(choice.next_index())
+            call.id, call.name, call.from_content = event.id, event.name, True
+            choice.calls[call.index] = choice.last_call = self._calls_in_content[event.index] = call
+            self._start_call(choice, call, "", events)
+            return
+        call = self._calls_in_content[event.index]
+        if isinstance(event, ToolCallEnd):
+            self._end_call(choice, call, events)
+            return
+        shown = call.take(event.arguments)
+        if shown and self._deltas:
+            events.append(ArgumentsDelta(call.index, shown, choice.index))
+
+    def end_content(self, events: list[ChatEvent]) -> None:
+        """The answer ended without a finish reason: let go of what the content parser still holds."""
+        choice = self.choices.get(0)
+        if self._content_parser is not None and choice is not None and choice.finish_reason is None:
+            self._take_markup(choice, self._content_parser.close(None), events)
 
     def _judge_late_text(self, choice: ChoiceAssembly) -> None:
         if choice.finish_reason is not None and not self._policy.use("finish_advisory"):
@@ -514,6 +580,9 @@ class Assembly:
                 return
             raise fault("finish_conflict")
         self._changes += 1
+        if self._content_parser is not None and known is None:
+            self._raw_content.settle()
+            self._take_markup(choice, self._content_parser.close(reason), events)
         self._settle(choice, events)
         choice.finish_reason = reason
         self._end_calls(choice, events)
@@ -540,10 +609,13 @@ class Assembly:
         for call in choice.sorted_calls():
             if not call.started:
                 self._start_call(choice, call, call.arguments.text, events)
-            if whole and not call.complete:
-                call.complete = True
-                if self._deltas:
-                    events.append(ToolCallEnd(call.index, choice.index))
+            if whole and not call.complete and not call.from_content:
+                self._end_call(choice, call, events)
+
+    def _end_call(self, choice: ChoiceAssembly, call: CallAssembly, events: list[ChatEvent]) -> None:
+        call.complete = True
+        if self._deltas:
+            events.append(ToolCallEnd(call.index, choice.index))
 
 
 def _count(value: object) -> int | None:

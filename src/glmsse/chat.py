@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ._single_use import SingleUse
-from .assembly import Assembly
+from .assembly import Assembly, ContentParser
 from .chunk import BLANKS, SENTINEL, ChunkReader
 from .completion import Completion
 from .errors import CLOSE_CODES, GlmsseError, MisuseError, fault, limit_fault
@@ -41,6 +41,8 @@ class ChatStream(SingleUse):
     deltas       False: no event for pieces and calls, only finish, usage, done and failed
     collect      False: no text is kept, so the snapshot has none and the verdict offers no tool_calls
     digest       True: the verdict has a SHA-256 over the events seen
+    content_parser   a ToolCallParser for servers that leave raw GLM markup in `content`: events, snapshot and verdict
+                 then show its calls. The finish reason stop is accepted with these, and tolerated as stop_with_tools
 
     `feed` never raises for what the peer sent: the last event is then `Failed`. MisuseError is for the caller alone: a
     wrong type, an unknown option, a call out of turn, two threads in one stream. One object serves one response.
@@ -79,9 +81,11 @@ class ChatStream(SingleUse):
         deltas: bool = True,
         collect: bool = True,
         digest: bool = False,
+        content_parser: ContentParser | None = None,
     ) -> None:
         self._limits = checked_limits(limits)
-        self._policy = Policy(profile, allow, deny)
+        # A server that leaves calls in the content does not know that there are any.
+        self._policy = Policy(profile, (*allow, "stop_with_tools") if content_parser else allow, deny)
         for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
             if not isinstance(value, bool):
                 raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
@@ -89,16 +93,29 @@ class ChatStream(SingleUse):
             raise MisuseError("choices takes a positive int")
         if self._limits.max_choices is not None and choices > self._limits.max_choices:
             raise MisuseError("choices is more than Limits.max_choices")
+        if content_parser is not None:
+            if choices != 1:
+                raise MisuseError("content_parser reads one choice")
+            if not callable(getattr(content_parser, "feed", None)) or not callable(
+                getattr(content_parser, "close", None)
+            ):
+                raise MisuseError("content_parser takes a ToolCallParser")
         self._framer = SSEFramer(self._limits)
         self._reader = ChunkReader(self._limits, self._policy)
         self._lane = ChatLane(
             self._limits,
             deltas=deltas,
             aliases=self._policy.allows("reasoning_alias"),
-            enabled=FAST_LANE and not digest,
+            enabled=FAST_LANE and not digest and content_parser is None,
         )
         self._assembly = Assembly(
-            self._limits, self._policy, self._lane, choices=choices, deltas=deltas, collect=collect
+            self._limits,
+            self._policy,
+            self._lane,
+            choices=choices,
+            deltas=deltas,
+            collect=collect,
+            content_parser=content_parser,
         )
         self._evidence = Evidence(self._assembly, self._policy, self._limits, offered_tools=offered_names(tools))
         self._digest = sha256() if digest else None
@@ -118,7 +135,7 @@ class ChatStream(SingleUse):
         Returns nothing, or `[Failed]`; then feed the body all the same (it may say why) and close for the verdict.
         """
         problem = None
-        if self._head is not None or self.bytes_seen or self.events_seen or self._closed or self._busy:
+        if self._head is not None or self.bytes_seen or self.events_seen or self._closed or self._is_busy():
             problem = "start comes once, before the first feed, add or close"
         else:
             try:
@@ -352,6 +369,10 @@ class ChatStream(SingleUse):
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
             self._flush_tail()
         if self._verdict is None:
+            try:
+                self._assembly.end_content([])
+            except GlmsseError as error:
+                self._evidence.fault = error.again()
             self._judge(self.bytes_seen)
 
     def _flush_tail(self) -> None:

@@ -258,6 +258,8 @@ class _CallJudge:
             return "tool_name_missing"
         if self._offered is not None and call.name not in self._offered:
             return "tool_not_offered"
+        if call.from_content and not call.complete:
+            return "arguments_not_json"  # its markup was cut, whatever the text so far may parse to
         call_id = call.id or self._made_up_id(choice, call.index)
         if not call_id:
             return "tool_id_missing"
