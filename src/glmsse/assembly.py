@@ -230,6 +230,17 @@ class ChoiceAssembly:
         return max(self.calls, default=-1) + 1
 
 
+class _Markup:
+    """Content with markup in it: what reads it, what came of it as a whole, and the calls by the parser's index."""
+
+    __slots__ = ("calls", "parser", "raw")
+
+    def __init__(self, parser: ContentParser, limits: Limits, policy: Policy) -> None:
+        self.parser = parser
+        self.raw = TextBuffer(limits, "max_content_bytes", policy, keep=False)
+        self.calls: dict[int, CallAssembly] = {}
+
+
 class Assembly:
     """All choices of one response. `take` adds one chunk and appends its events to `events`.
 
@@ -237,6 +248,24 @@ class Assembly:
     deltas   whether pieces and calls make events; if not, only finish and usage do
     collect  whether text is kept for the snapshot
     """
+
+    __slots__ = (
+        "_changes",
+        "_deltas",
+        "_lane",
+        "_limits",
+        "_markup",
+        "_pieces_seen",
+        "_plain",
+        "_policy",
+        "_promised",
+        "choices",
+        "collect",
+        "created",
+        "model",
+        "response_id",
+        "usage",
+    )
 
     def __init__(
         self,
@@ -260,9 +289,7 @@ class Assembly:
         self.model: str | None = None
         self.created: int | None = None
         self.usage: Usage | None = None
-        self._content_parser = content_parser
-        self._raw_content = TextBuffer(limits, "max_content_bytes", policy, keep=False)
-        self._calls_in_content: dict[int, CallAssembly] = {}
+        self._markup = None if content_parser is None else _Markup(content_parser, limits, policy)
         self._pieces_seen = 0
         self._changes = 0  # whatever happened, pieces of text aside
         self._plain: Piece | None = None
@@ -442,9 +469,9 @@ class Assembly:
         if not text:
             return
         self._judge_late_text(choice)
-        if self._content_parser is not None:
-            read = self._raw_content.take(text)
-            self._take_markup(choice, self._content_parser.feed(read), events)
+        if self._markup is not None:
+            read = self._markup.parser.feed(self._markup.raw.take(text))
+            self._take_markup(choice, self._markup, read, events)
             return
         self._take_plain_content(choice, text, events)
 
@@ -456,7 +483,9 @@ class Assembly:
         if shown and self._deltas:
             events.append(ContentDelta(shown, choice.index))
 
-    def _take_markup(self, choice: ChoiceAssembly, read: list[ChatEvent], events: list[ChatEvent]) -> None:
+    def _take_markup(
+        self, choice: ChoiceAssembly, markup: _Markup, read: list[ChatEvent], events: list[ChatEvent]
+    ) -> None:
         """What the content parser made of the content, as if the server had sent it so."""
         for event in read:
             if isinstance(event, ContentDelta):
@@ -466,20 +495,24 @@ class Assembly:
             elif isinstance(event, Failed):
                 raise event.error.again()
             elif isinstance(event, (ToolCallStart, ArgumentsDelta, ToolCallEnd)):
-                self._take_call_in_content(choice, event, events)
+                self._take_call_in_content(choice, markup.calls, event, events)
 
     def _take_call_in_content(
-        self, choice: ChoiceAssembly, event: ToolCallStart | ArgumentsDelta | ToolCallEnd, events: list[ChatEvent]
+        self,
+        choice: ChoiceAssembly,
+        calls: dict[int, CallAssembly],
+        event: ToolCallStart | ArgumentsDelta | ToolCallEnd,
+        events: list[ChatEvent],
     ) -> None:
         self._lane.activity = "calling"
         self._pieces_seen += 1
         if isinstance(event, ToolCallStart):
             call = choice.open_call(choice.next_index())
             call.id, call.name, call.from_content = event.id, event.name, True
-            choice.calls[call.index] = choice.last_call = self._calls_in_content[event.index] = call
+            choice.calls[call.index] = choice.last_call = calls[event.index] = call
             self._start_call(choice, call, "", events)
             return
-        call = self._calls_in_content[event.index]
+        call = calls[event.index]
         if isinstance(event, ToolCallEnd):
             self._end_call(choice, call, events)
             return
@@ -490,8 +523,8 @@ class Assembly:
     def end_content(self, events: list[ChatEvent]) -> None:
         """The answer ended without a finish reason: let go of what the content parser still holds."""
         choice = self.choices.get(0)
-        if self._content_parser is not None and choice is not None and choice.finish_reason is None:
-            self._take_markup(choice, self._content_parser.close(None), events)
+        if self._markup is not None and choice is not None and choice.finish_reason is None:
+            self._take_markup(choice, self._markup, self._markup.parser.close(None), events)
 
     def _judge_late_text(self, choice: ChoiceAssembly) -> None:
         if choice.finish_reason is not None and not self._policy.use("finish_advisory"):
@@ -580,9 +613,9 @@ class Assembly:
                 return
             raise fault("finish_conflict")
         self._changes += 1
-        if self._content_parser is not None and known is None:
-            self._raw_content.settle()
-            self._take_markup(choice, self._content_parser.close(reason), events)
+        if self._markup is not None and known is None:
+            self._markup.raw.settle()
+            self._take_markup(choice, self._markup, self._markup.parser.close(reason), events)
         self._settle(choice, events)
         choice.finish_reason = reason
         self._end_calls(choice, events)

@@ -121,7 +121,7 @@ class ChatStream(SingleUse):
         self._digest = sha256() if digest else None
         self._head: ResponseHead | None = None
         self._refused: GlmsseError | None = None
-        self._body = bytearray()
+        self._body: bytearray | None = None  # the start of a refused response's
         self._bytes_ignored = 0
         self._closed = self._adding = False
         self._ended = False  # nothing is read any more: refused, judged or closed
@@ -303,6 +303,7 @@ class ChatStream(SingleUse):
             return MisuseError("feed takes a C-contiguous bytes-like object, which this view is not")
         self._bytes_ignored += view.nbytes
         if self._refused:
+            self._body = self._body or bytearray()
             self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
         return None
 
@@ -392,7 +393,7 @@ class ChatStream(SingleUse):
             evidence.status_checked = True
             evidence.retry_after = self._head.retry_after
             if self._refused:
-                evidence.report = self._head.report(bytes(self._body))
+                evidence.report = self._head.report(bytes(self._body or b""))
         if self._digest is not None:
             evidence.digest = self._digest.hexdigest()
         self._lane.clear()
