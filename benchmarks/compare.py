@@ -114,7 +114,7 @@ def rows(packages: dict[str, ModuleType], events: int) -> list[Row]:
     compiled, pure = packages["compiled"], packages["pure"]
     text, tap = {"deltas": False}, {"deltas": False, "collect": False}
     short = corpus.event_pieces(corpus.glm_short())
-    hostile = corpus.pieces(corpus.template_hostile(events // 4), 16 * 1024)
+    hostile = corpus.pieces(corpus.template_hostile(events), 16 * 1024)
     few = corpus.pieces(corpus.glm(max(400, events // 50)), 16 * 1024)
     json_peer = peers.httpx_sse_json
     made += [
@@ -194,7 +194,7 @@ def growth_rows(package: ModuleType) -> dict[str, Callable[[int], float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds a row (default: 5)")
-    parser.add_argument("--events", type=int, default=20_000, help="events of the usual stream (default: 20000)")
+    parser.add_argument("--events", type=int, default=100_002, help="events of the usual stream (default: 100002)")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name has this in it (default: all)")
     parser.add_argument("--share", type=float, default=1.0, help="part of a floor that must be reached (default: 1)")
     args = parser.parse_args()

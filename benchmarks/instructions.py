@@ -36,7 +36,8 @@ import glmsse
 assert glmsse.IMPLEMENTATION == "compiled"
 body = open({path!r}, "rb").read()
 feed = {feed}
-pieces = [body[at : at + feed] for at in range(0, len(body), feed)] if feed else body.splitlines(keepends=True)
+blocks = [block + bytes((10, 10)) for block in body.split(bytes((10, 10)))[:-1]]
+pieces = [body[at : at + feed] for at in range(0, len(body), feed)] if feed else blocks
 stream = glmsse.ChatStream(**{options!r})
 for piece in pieces:
     stream.feed(piece)

@@ -230,6 +230,7 @@ cdef class ChatLane:
     cdef Span _body
     cdef long long _choice, _index
     cdef bint _has_index, _has_choice
+    cdef bint _plain  # no backslash and no control character in all of it
     cdef bint _wide  # whether the string decoded last is more than ASCII
 
     def __cinit__(self, limits, *, bint deltas, bint aliases, bint enabled):
@@ -346,7 +347,9 @@ cdef class ChatLane:
         cdef _Sink sink
         cdef int kind
         cdef int count = 0, found = 0
+        cdef bint ascii = False
         self._end = payload + size
+        self._plain = _is_plain(payload, size, &ascii)
         self._texts[CONTENT].size = self._texts[REASONING].size = self._texts[ARGUMENTS].size = 0
         self._alias.size = self._twin.size = self._body.size = 0
         self._choice = self._index = 0
@@ -365,7 +368,9 @@ cdef class ChatLane:
             if self._texts[found].size:
                 count += 1
                 kind = found
-        if count != 1 or (kind == ARGUMENTS and not self._has_index) or _first_invalid(payload, size) >= 0:
+        if count != 1 or (kind == ARGUMENTS and not self._has_index):
+            return False
+        if not ascii and _first_invalid(payload, size) >= 0:
             return False
         self._body = self._texts[kind]
         for sink in self._sinks:
@@ -417,7 +422,7 @@ cdef class ChatLane:
             if stop == NULL:
                 return NULL
             keys[count].start, keys[count].size = at + 1, stop - at - 2
-            if memchr(keys[count].start, b"\\", keys[count].size) != NULL:
+            if not self._plain and memchr(keys[count].start, b"\\", keys[count].size) != NULL:
                 return NULL
             for other in range(count):
                 if _equal(keys[other], keys[count].start, keys[count].size):
@@ -639,6 +644,10 @@ cdef class ChatLane:
         """Behind the closing quote of the string that opens here."""
         cdef int more
         at += 1
+        if self._plain:
+            while at < self._end and at[0] != b'"':
+                at += 1
+            return at + 1 if at < self._end else NULL
         while at < self._end:
             while self._end - at >= 8 and _are_plain(at):
                 at += 8
@@ -667,7 +676,9 @@ cdef class ChatLane:
         return NULL
 
     cdef inline Bytes _blanks(self, Bytes at) noexcept:
-        while at < self._end and (at[0] == SPACE or at[0] == b"\t" or at[0] == LF or at[0] == CR):
+        while at < self._end and at[0] <= SPACE and (
+            at[0] == SPACE or at[0] == b"\t" or at[0] == LF or at[0] == CR
+        ):
             at += 1
         return at
 
@@ -776,6 +787,25 @@ cdef Py_ssize_t _unescape(Bytes body, Bytes* end, unsigned char* out, bint* wide
     return written
 
 
+cdef bint _is_plain(Bytes payload, Py_ssize_t size, bint* ascii) noexcept:
+    """Whether there is no backslash and no control character; and whether there is nothing but ASCII."""
+    cdef Py_ssize_t at = 0
+    cdef uint64_t word, slashes, odd = 0, high = 0
+    while size - at >= 8:
+        memcpy(&word, payload + at, 8)
+        slashes = word ^ <uint64_t>0x5C5C5C5C5C5C5C5C
+        odd |= (word - <uint64_t>0x2020202020202020) & ~word | (slashes - <uint64_t>0x0101010101010101) & ~slashes
+        high |= word
+        at += 8
+    while at < size:
+        if payload[at] < 0x20 or payload[at] == b"\\":
+            return False
+        high |= payload[at]
+        at += 1
+    ascii[0] = high & <uint64_t>0x8080808080808080 == 0
+    return odd & <uint64_t>0x8080808080808080 == 0
+
+
 cdef inline bint _are_plain(Bytes at) noexcept:
     """Whether the next eight bytes of a string hold no quote, no backslash and no control character."""
     cdef uint64_t word, quotes, slashes
@@ -812,7 +842,7 @@ cdef inline int _hex_digit(unsigned char byte) noexcept:
 
 
 cdef inline bint _equal(Span span, Bytes start, Py_ssize_t size) noexcept:
-    return span.size == size and memcmp(span.start, start, size) == 0
+    return span.size == size and (size == 0 or (span.start[0] == start[0] and memcmp(span.start, start, size) == 0))
 
 
 cdef inline bint _is(Span span, bytes word) noexcept:
