@@ -616,7 +616,7 @@ def test_second_init_changes_nothing(glmsse: ModuleType) -> None:
 
 
 def test_both_builds_show_the_same_names_and_signatures(glmsse: ModuleType) -> None:
-    assert public(glmsse.SSEFramer) == ["bytes_seen", "close", "events_seen", "feed", "reset", "tail"]
+    assert public(glmsse.SSEFramer) == ["busy", "bytes_seen", "close", "events_seen", "feed", "reset", "tail"]
     assert public(glmsse.ServerSentEvent) == ["data", "event", "id", "json", "offset", "retry", "to_dict"]
     assert parameters(glmsse.SSEFramer) == [("limits", None), ("errors", "strict")]
     assert parameters(glmsse.SSEFramer.feed) == [("self", inspect.Parameter.empty), ("data", inspect.Parameter.empty)]

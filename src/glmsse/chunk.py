@@ -25,11 +25,19 @@ Object = dict[str, Any]
 class ChunkReader:
     """Reads payloads under one stream's limits and policy."""
 
-    __slots__ = ("_decoder", "_policy")
+    __slots__ = ("_limits", "_made_decoder", "_policy")
 
     def __init__(self, limits: Limits, policy: Policy) -> None:
-        self._decoder = StrictDecoder(limits)
+        self._limits = limits
+        self._made_decoder: StrictDecoder | None = None
         self._policy = policy
+
+    @property
+    def _decoder(self) -> StrictDecoder:
+        """Made when first needed: an idle stream is to be small."""
+        if self._made_decoder is None:
+            self._made_decoder = StrictDecoder(self._limits)
+        return self._made_decoder
 
     def read(self, text: str) -> Sequence[Object]:
         """The chunks of a payload that is neither blank nor the sentinel; none if it is to be ignored.

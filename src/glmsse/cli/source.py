@@ -34,6 +34,14 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def stream_words(args: argparse.Namespace) -> list[str]:
+    """The same options as words, for another process."""
+    words = ["--profile", args.profile, "--choices", str(args.choices)]
+    for option, values in (("--allow", args.allow), ("--deny", args.deny), ("--limit", args.limit)):
+        words += [word for value in values for word in (option, value)]
+    return words
+
+
 def stream_for(args: argparse.Namespace, **options: Any) -> ChatStream:
     """A stream as the options ask for; MisuseError names what they got wrong."""
     return ChatStream(
