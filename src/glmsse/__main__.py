@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 from ._version import __version__
-from .cli import check, convert, demo, info, show
+from .cli import check, convert, demo, info, proxy, show
 from .cli.outcome import UNREADABLE, Unreadable
 from .errors import MisuseError
 
-COMMANDS = (demo, show, check, convert, info)
+COMMANDS = (demo, show, check, convert, proxy, info)
 
 EPILOG = """\
 exit codes: 0 accepted, 1 not accepted, 2 usage or unreadable input, 3 protocol error, 4 limit

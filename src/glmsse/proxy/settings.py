@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import partial
 from urllib.parse import urlsplit
 
 from ..chat import ChatStream
@@ -45,7 +46,7 @@ class Settings:
     model: str | None = None
     content_markup: str = "none"
     verdict_comment: bool = False
-    deadlines: Deadlines = Deadlines(first_byte=300, idle=120, total=3600)
+    deadlines: Deadlines = field(default_factory=partial(Deadlines, first_byte=300, idle=120, total=3600))
     connect_seconds: float = 10
     send_seconds: float = 30
     request_seconds: float = 30

@@ -47,6 +47,11 @@ class Tap:
         self._base = 0
         """Where in the stream `_held` begins: always behind a blank line."""
 
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict; asking for it ends the reading."""
+        return self.stream.close()
+
     def feed(self, data: bytes) -> bytes:
         """What may be sent now."""
         if self.over:
@@ -121,7 +126,7 @@ def _last_boundary(data: bytearray, start: int, end: int) -> int:
 
 def _block_end(data: bytearray, start: int) -> int:
     """Behind the blank line that ends the block at `start`, leading blank lines aside."""
-    while data[start : start + 1] in (b"\r", b"\n"):
+    while data.startswith((b"\r", b"\n"), start):
         start += 1
     found = _BLANK_LINE.search(data, start)
     if found is None:
