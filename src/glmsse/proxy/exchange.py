@@ -14,7 +14,7 @@ from ..deadlines import Deadlines
 from ..verdict import Verdict
 from .errors import error_object, status_for
 from .requests import RawHeaders, headers_downstream
-from .tap import WriteError, verdict_line
+from .tap import WriteError, may_end, verdict_line
 from .watch import Receive, Send, Watch
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Exchange:
         self._finished = False
         self._broke: str | None = None
         self._began = monotonic()
+        self._ended: float | None = None
         self._first_event: float | None = None
         self._first_content: float | None = None
 
@@ -152,9 +153,11 @@ class Exchange:
                         self._first_content = monotonic() - self._began
                     pieces = stream.pieces_seen
                     watch.progressed()
+                if out and not self._started:
+                    if passage.over and not may_end(passage.verdict):
+                        break  # a fault before anything was sent is told by the status
+                    await self._start_translation()
                 if out:
-                    if not self._started:
-                        await self._start_translation()
                     await watch.send_body(out)
                 if passage.over:
                     break
@@ -218,9 +221,10 @@ class Exchange:
         if self._started and self._plain:
             return
         rest = passage.finish(error)
+        self._ended = monotonic()
         verdict = passage.verdict
         if not self._started:
-            if not rest or not self._may_start(verdict):
+            if not rest or not self._translates or not may_end(verdict):
                 await self._send_error(verdict)
                 return
             await self._start_translation()
@@ -233,9 +237,6 @@ class Exchange:
             await watch.send(
                 {"type": "http.response.trailers", "headers": [(b"glmsse-verdict", line)], "more_trailers": False}
             )
-
-    def _may_start(self, verdict: Verdict) -> bool:
-        return self._translates and (verdict.accepted or verdict.stage == "generation")
 
     async def _send_error(self, verdict: Verdict) -> None:
         self._finished = True
@@ -267,7 +268,7 @@ class Exchange:
         metrics.received.inc(stream.bytes_seen)
         metrics.sent.inc(watch.sent_bytes)
         metrics.events.inc(stream.events_seen)
-        seconds = monotonic() - self._began
+        seconds = (self._ended or monotonic()) - self._began
         if self._plain:
             metrics.plain.inc()
         else:

@@ -50,10 +50,8 @@ class MessagesPassage:
             data = self._markup.feed(data)
             if self._markup.over:
                 return self._end(data)
-        events = self._reader.feed(data)
-        if self._reader.verdict is not None:
-            return self._encode(events) + self.finish()
-        return self._out(self._encode(events))
+        out = self._out(self._encode(self._reader.feed(data)))
+        return out + self._end(b"") if self._reader.verdict is not None else out
 
     def finish(self, error: BaseException | str | None = None) -> bytes:
         if self._markup is not None:
@@ -62,18 +60,19 @@ class MessagesPassage:
         return self._end(b"")
 
     def _end(self, data: bytes) -> bytes:
+        """The rest; of a whole message that may not be used, nothing."""
         if self.over:
             return b""
         self.over = True
-        out = b""
         if data and self._markup is not None and may_end(self._markup.verdict):
-            out = self._encode(self._reader.feed(data))
+            data = self._out(self._encode(self._reader.feed(data)))
+        else:
+            data = b""
         self._reader.close()
-        out += self._encoder.finish(self.verdict)
-        streamed = self._out(out)
-        if not self._whole:
-            return streamed
-        return self._message.body() if may_end(self.verdict) else anthropic_event(self.verdict)
+        data += self._out(self._encoder.finish(self.verdict))
+        if self._whole and may_end(self.verdict):
+            return self._message.body()
+        return data
 
     def _encode(self, events: list[ChatEvent]) -> bytes:
         return self._encoder.encode(events) if events else b""
