@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+
 from glmsse import ChatStream, Limits
 from glmsse.proxy.errors import openai_event
 from glmsse.proxy.tap import Tap
 from glmsse.scenarios import DONE, FAILING, MEASURED, SCENARIOS, body, finish, frame, text, tool_piece, uneven_pieces
 
 
-def through(data: bytes, size: int | None = None, *, limits: Limits | None = None, **options: bool) -> tuple[bytes, Tap]:
+def through(
+    data: bytes, size: int | None = None, *, limits: Limits | None = None, **options: bool
+) -> tuple[bytes, Tap]:
     tap = Tap(ChatStream(limits=limits, deltas=False, collect=False), openai_event, **options)
     pieces = uneven_pieces(data) if size is None else (data[at : at + size] for at in range(0, len(data), size))
     out = b"".join([*map(tap.feed, pieces), tap.finish()])
@@ -130,7 +133,7 @@ def test_nothing_passes_behind_the_sentinel(size: int) -> None:
 def test_the_comment_stands_before_the_sentinel_and_changes_no_event(size: int) -> None:
     data = body([text("data: [DONE]"), finish("stop", 23)])
 
-    out, tap = through(data, size, comment=True)
+    out, _ = through(data, size, comment=True)
 
     comment = b": glmsse outcome=accepted code=- replay=pointless\n\n"
     assert out == data.removesuffix(DONE) + comment + DONE

@@ -70,9 +70,7 @@ class MessagesPassage:
             data = b""
         self._reader.close()
         data += self._out(self._encoder.finish(self.verdict))
-        if self._whole and may_end(self.verdict):
-            return self._message.body()
-        return data
+        return self._message.body() if self._whole and self._message.ended else data
 
     def _encode(self, events: list[ChatEvent]) -> bytes:
         return self._encoder.encode(events) if events else b""
@@ -91,6 +89,8 @@ class MessageBuilder:
         self._framer = SSEFramer()
         self._message: dict[str, Any] = {}
         self._pieces: list[str] = []
+        self.ended = False
+        """Whether it has come to a normal end."""
 
     def feed(self, data: bytes) -> None:
         for event in self._framer.feed(data):
@@ -125,6 +125,7 @@ class MessageBuilder:
     def _message_delta(self, event: dict[str, Any]) -> None:
         self._message.update(event["delta"])
         self._message["usage"] = event["usage"]
+        self.ended = True
 
 
 def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Exchange, RawHeaders, bytes]:

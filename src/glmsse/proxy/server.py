@@ -15,6 +15,7 @@ from .app import create_app
 from .metrics import SHARED_DIRECTORY  # fails first where the extra is missing
 from .settings import Settings
 
+_BACKLOG = 2048
 _CONNECTIONS_BESIDE_STREAMS = 256
 """For health checks, metrics and connections that wait for their next request."""
 
@@ -35,9 +36,10 @@ def serve(settings: Settings, host: str, port: int, *, workers: int = 1, drain_s
         limit_concurrency=settings.max_streams + _CONNECTIONS_BESIDE_STREAMS,
         timeout_graceful_shutdown=drain_seconds,
         h11_max_incomplete_event_size=max(settings.max_header_bytes, 16 * 1024),
-        backlog=2048,
+        backlog=_BACKLOG,
     )
     socket = config.bind_socket()
+    socket.listen(_BACKLOG)  # from here on clients wait instead of being refused
     print(f"glmsse: listening on port {socket.getsockname()[1]}", file=sys.stderr, flush=True)
     if workers == 1:
         uvicorn.Server(config).run(sockets=[socket])
