@@ -281,7 +281,8 @@ def test_more_streams_than_allowed_are_refused(server: Provider) -> None:
     with proxy(server.base_url, max_streams=1) as running:
         request = {"model": "stall", "stream": True}
         with httpx.stream("POST", running.url + PATHS[0], json=request, trust_env=False) as response:
-            next(response.iter_raw())
+            pieces = response.iter_raw()
+            next(pieces)
             refused = ask(running, "text")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "too_many_streams")
             assert httpx.get(running.url + "/readyz", trust_env=False).status_code == 503

@@ -66,6 +66,7 @@ class Exchange:
         self._started = False
         self._finished = False
         self._broke: str | None = None
+        self._unread: AsyncIterator[bytes] | None = None
         self._began = monotonic()
         self._ended: float | None = None
         self._first_event: float | None = None
@@ -114,8 +115,8 @@ class Exchange:
             else:
                 error = await self._pass_events(response)
             await self._finish(error)
-            if error is None and not refused:
-                await self._drain(response)
+            if self._unread is not None and self._passage.stream.done:
+                await self._drain(self._unread)
         finally:
             await response.aclose()
 
@@ -141,9 +142,10 @@ class Exchange:
             sent_back = headers_downstream(response.headers.raw, keep_length=False)
             await self._start(200, [*sent_back, (b"x-accel-buffering", b"no")])
         pieces = 0
+        body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
         watch.begin_read()
         try:
-            async for data in response.stream:  # type: ignore[union-attr]
+            async for data in body:
                 watch.end_read(len(data))
                 out = passage.feed(data)
                 if self._first_event is None and stream.events_seen:
@@ -155,17 +157,19 @@ class Exchange:
                     watch.progressed()
                 if out and not self._started:
                     if passage.over and not may_end(passage.verdict):
-                        break  # a fault before anything was sent is told by the status
+                        return None  # a fault before anything was sent is told by the status
                     await self._start_translation()
                 if out:
                     await watch.send_body(out)
                 if passage.over:
-                    break
+                    return None
                 watch.begin_read()
         except httpx.TransportError as problem:
             self._broke = type(problem).__name__
             return problem
-        watch.end_read(0)
+        finally:
+            watch.end_read(0)
+        self._unread = None
         return None
 
     async def _pass_on(self, response: httpx.Response) -> None:
@@ -247,12 +251,12 @@ class Exchange:
             headers.append((b"retry-after", str(verdict.retry_after).encode()))
         await self._proxy.send_json(self._watch.send, status_for(verdict, self._status), body, headers)
 
-    async def _drain(self, response: httpx.Response) -> None:
+    async def _drain(self, body: AsyncIterator[bytes]) -> None:
         """Read to the end of the body, which is all but there, so that the connection can be used again."""
 
         async def drain() -> None:
             size = 0
-            async for data in response.stream:  # type: ignore[union-attr]
+            async for data in body:
                 size += len(data)
                 if size > _MOST_DRAINED_BYTES:
                     return

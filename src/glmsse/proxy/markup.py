@@ -52,14 +52,12 @@ class MarkupTap:
                 head.model or _NAMELESS, id=head.id or _NAMELESS, created=max(head.created or 0, 0)
             )
         written = self._encoder.encode(self._read_text(events))
-        if self.stream.verdict is not None:
-            return written + self.finish()
-        failed = self._judge.feed(written)
-        if self._judge.verdict is None or not failed:
-            return written
-        self.over = True
-        self._verdict = self._judge.verdict
-        return self._write_error(self._verdict)
+        self._judge.feed(written)
+        if self._judge.verdict is not None and self.stream.verdict is None:
+            self.over = True
+            self._verdict = self._judge.verdict
+            return self._write_error(self._verdict)
+        return written if self.stream.verdict is None else written + self.finish()
 
     def finish(self, error: BaseException | str | None = None) -> bytes:
         verdict = self.stream.close(error)
