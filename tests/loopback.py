@@ -18,7 +18,8 @@ ERROR_BODY = b'{"error":{"code":"1302","message":"too many"},"request_id":"req-1
 
 
 class Provider(ThreadingHTTPServer):
-    """`left` is set once a client has closed a connection that this side kept open; `step` lets `one_by_one` go on, `go` all of `paced`."""
+    """`left` is set once a client has closed a connection that this side kept open;
+    `step` lets `one_by_one` go on, `go` all of `paced`."""
 
     daemon_threads = True
 

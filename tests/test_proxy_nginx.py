@@ -1,4 +1,4 @@
-"""Two proxies behind nginx, one of them killed while streams are open: no cut stream looks whole, no other is touched."""
+"""Two proxies behind nginx, one killed while streams are open: no cut stream looks whole, no other is touched."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from glmsse import ChatStream, Verdict
 from glmsse.scenarios import SCENARIOS
 from loopback import WHOLE, Provider, provider

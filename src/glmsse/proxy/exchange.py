@@ -94,9 +94,7 @@ class Exchange:
             self._report()
 
     async def _work(self, headers: RawHeaders, body: bytes) -> None:
-        watch = self._watch
         error: BaseException | None = None
-        watch.begin_read()
         try:
             response = await self._proxy.upstream.send(headers, body)
         except httpx.TransportError as problem:
@@ -127,13 +125,11 @@ class Exchange:
         return response.status_code == 200 and self._asked_for_stream and self._settings.enforces
 
     async def _read(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        watch = self._watch
-        watch.begin_read()
+        """A body in which any byte is progress."""
         async for data in response.stream:  # type: ignore[union-attr]
-            watch.end_read(len(data))
+            self._watch.first_byte(len(data))
+            self._watch.progressed()
             yield data
-            watch.begin_read()
-        watch.end_read(0)
 
     async def _pass_events(self, response: httpx.Response) -> BaseException | None:
         """The body through the passage; returns what broke it off."""
@@ -141,15 +137,16 @@ class Exchange:
         if not self._translates:
             sent_back = headers_downstream(response.headers.raw, keep_length=False)
             await self._start(200, [*sent_back, (b"x-accel-buffering", b"no")])
-        pieces = 0
+        events = pieces = 0
         body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
-        watch.begin_read()
         try:
             async for data in body:
-                watch.end_read(len(data))
                 out = passage.feed(data)
-                if self._first_event is None and stream.events_seen:
-                    self._first_event = monotonic() - self._began
+                if not events:
+                    watch.first_byte(len(data))
+                    events = stream.events_seen
+                    if events:
+                        self._first_event = monotonic() - self._began
                 if stream.pieces_seen != pieces:
                     if not pieces:
                         self._first_content = monotonic() - self._began
@@ -163,12 +160,9 @@ class Exchange:
                     await watch.send_body(out)
                 if passage.over:
                     return None
-                watch.begin_read()
         except httpx.TransportError as problem:
             self._broke = type(problem).__name__
             return problem
-        finally:
-            watch.end_read(0)
         self._unread = None
         return None
 
@@ -181,7 +175,6 @@ class Exchange:
         most = self._settings.limits.max_stream_bytes
         try:
             async for data in self._read(response):
-                watch.progressed()
                 stream.feed(data)
                 size += len(data)
                 if most is not None and size > most:
