@@ -1,6 +1,6 @@
 """What the proxy's tap costs, and what open streams cost: python benchmarks/proxy.py [--streams 2000]
 
-Everything runs on loopback, in processes of its own: an upstream that sends one event a write, a proxy, and this client.
+Everything runs on loopback, in processes of its own: an upstream that sends one event a write, a proxy, this client.
 Three proxies take turns: `tap` is `glmsse proxy`, `no tap` is the same with a tap that does nothing, and `plain` is the
 shortest pass-through on the same stack (Starlette, httpx, uvicorn). Bounded in streams, events and time.
 """
