@@ -18,7 +18,10 @@ extensions = []
 if mode == "yes" or (mode == "auto" and platform.python_implementation() == "CPython"):
     from Cython.Build import cythonize
 
-    extensions = cythonize([Extension("glmsse._framer", ["src/glmsse/_framer.pyx"])], build_dir="build/cython")
+    extensions = cythonize(
+        [Extension("glmsse._framer", ["src/glmsse/_framer.pyx"], depends=["src/glmsse/_lane.pxi"])],
+        build_dir="build/cython",
+    )
     for extension in extensions:
         extension.optional = mode == "auto"  # cythonize() drops the flag
 

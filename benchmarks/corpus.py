@@ -35,6 +35,36 @@ def vllm(events: int = 100_002) -> bytes:
     return b"".join(_stream(events, _VLLM_HEAD, tail=tail))
 
 
+def glm_short() -> bytes:
+    """A short answer of 20 events: reasoning, content, usage, [DONE]."""
+    deltas = [
+        {"role": "assistant", "reasoning_content": word} for word in ("The", " user", " asks", " for", " a", " sum")
+    ]
+    deltas += [{"role": "assistant", "content": word} for word in ("The", " sum", " of", " the", " two", " is")]
+    deltas += [
+        {"role": "assistant", "content": word} for word in (" four", " hundred", " and", " thirty", "-seven", ".")
+    ]
+    usage = {"prompt_tokens": 24, "completion_tokens": 18, "total_tokens": 42}
+    choice = {"index": 0, "finish_reason": "stop", "delta": {"role": "assistant", "content": ""}}
+    end = _data({**_HEAD, "choices": [choice], "usage": usage}) + b"data: [DONE]\n\n"
+    return b"".join(_event(_HEAD, delta, {}) for delta in deltas) + end
+
+
+def template_hostile(events: int) -> bytes:
+    """The usual stream with a padding field of random length and content in every chunk, as some hosts send it."""
+    pick = random.Random(7)
+    blocks = []
+    for block in event_pieces(glm(events)):
+        padding = "".join(pick.choice("abcdefghij") for _ in range(pick.randrange(1, 40)))
+        blocks.append(block if block[6:7] != b"{" else block[:-3] + f',"obfuscation":"{padding}"}}\n\n'.encode())
+    return b"".join(blocks)
+
+
+def large_event(size: int) -> bytes:
+    """One chunk whose text is that long."""
+    return _event(_HEAD, {"role": "assistant", "content": "x" * size}, {})
+
+
 def _stream(events: int, head: dict[str, object], tail: dict[str, object]) -> Iterator[bytes]:
     pick = random.Random(52)
     pieces = events - 2
@@ -43,9 +73,18 @@ def _stream(events: int, head: dict[str, object], tail: dict[str, object]) -> It
     for kind, count in (("reasoning_content", reasoning), ("content", content)):
         for _ in range(count):
             yield _event(head, {"role": "assistant", kind: _piece(pick)}, tail)
+    begun = set()
     for number in range(arguments):
         index = number * _CALLS // max(arguments, 1)
-        call = {"index": index, "function": {"arguments": _piece(pick)}}
+        call: dict[str, object] = {"index": index, "function": {"arguments": _piece(pick)}}
+        if index not in begun:
+            begun.add(index)
+            call = {
+                "index": index,
+                "id": f"call_{index}",
+                "type": "function",
+                "function": {"name": "write", "arguments": ""},
+            }
         yield _event(head, {"role": "assistant", "tool_calls": [call]}, tail)
     usage = {"prompt_tokens": 1200, "completion_tokens": pieces, "total_tokens": 1200 + pieces}
     choice = {"index": 0, "finish_reason": "tool_calls", "delta": {"role": "assistant", "content": ""}}

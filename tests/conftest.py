@@ -36,6 +36,7 @@ def _import_all() -> ModuleType:
     """The package, with the public modules that it does not import by itself."""
     package = importlib.import_module("glmsse")
     importlib.import_module("glmsse.encode")
+    importlib.import_module("glmsse.scenarios")
     return package
 
 

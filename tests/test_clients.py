@@ -3,126 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
 
+from clients import ASYNC, HEADERS, SYNC, body_for, httpx
 from glmsse.scenarios import SCENARIOS
 from loopback import Provider, provider
 
-aiohttp = pytest.importorskip("aiohttp")
-httpx = pytest.importorskip("httpx")
-openai = pytest.importorskip("openai")
-requests = pytest.importorskip("requests")
-
-HEADERS = {"Authorization": "Bearer test", "Accept-Encoding": "identity"}
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("read_*.py"))
-
-Consume = Callable[[Any], Any]
-"""Takes (source) and reads it; given (source, stream) by the clients below."""
-
-
-def body_for(model: str) -> dict[str, Any]:
-    return {"model": model, "stream": True, "messages": [{"role": "user", "content": "hello"}]}
 
 
 @pytest.fixture
 def server() -> Iterator[Provider]:
     with provider() as running:
         yield running
-
-
-# Each client opens the response, starts the stream and hands its source over. A timeout is the test's last resort.
-
-
-def with_httpx(url: str, model: str, stream: Any, consume: Consume) -> None:
-    with httpx.stream("POST", url, headers=HEADERS, json=body_for(model), timeout=20) as response:
-        stream.start(response.status_code, response.headers)
-        consume(response.iter_bytes())
-
-
-def with_requests(url: str, model: str, stream: Any, consume: Consume) -> None:
-    with requests.post(url, headers=HEADERS, json=body_for(model), stream=True, timeout=20) as response:
-        stream.start(response.status_code, response.headers)
-        consume(response.iter_content(None))
-
-
-def with_requests_raw(url: str, model: str, stream: Any, consume: Consume) -> None:
-    with requests.post(url, headers=HEADERS, json=body_for(model), stream=True, timeout=20) as response:
-        stream.start(response.status_code, response.headers)
-        consume(response.raw)
-
-
-def with_urllib(url: str, model: str, stream: Any, consume: Consume) -> None:
-    data = json.dumps(body_for(model)).encode()
-    try:
-        response = urlopen(Request(url, data, {**HEADERS, "Content-Type": "application/json"}), timeout=20)
-    except HTTPError as error:
-        response = error
-    with response:
-        stream.start(response.status, response.headers)
-        consume(response)
-
-
-def with_openai(url: str, model: str, stream: Any, consume: Consume) -> None:
-    options = {"api_key": "test", "base_url": url.removesuffix("/chat/completions"), "max_retries": 0, "timeout": 20}
-    with openai.OpenAI(**options) as client:
-        try:
-            with client.chat.completions.with_streaming_response.create(**body_for(model)) as response:
-                stream.start(response.status_code, response.headers)
-                consume(response.iter_bytes())
-        except openai.APIStatusError as error:
-            stream.start(error.response.status_code, error.response.headers)
-            stream.feed(error.response.content)
-
-
-async def with_async_httpx(url: str, model: str, stream: Any, consume: Consume) -> None:
-    async with (
-        httpx.AsyncClient(timeout=20) as client,
-        client.stream("POST", url, headers=HEADERS, json=body_for(model)) as response,
-    ):
-        stream.start(response.status_code, response.headers)
-        await consume(response.aiter_bytes())
-
-
-async def with_aiohttp(url: str, model: str, stream: Any, consume: Consume) -> None:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(url, headers=HEADERS, json=body_for(model)) as response,
-    ):
-        stream.start(response.status, response.headers)
-        await consume(response.content.iter_any())
-
-
-async def with_async_openai(url: str, model: str, stream: Any, consume: Consume) -> None:
-    options = {"api_key": "test", "base_url": url.removesuffix("/chat/completions"), "max_retries": 0, "timeout": 20}
-    async with openai.AsyncOpenAI(**options) as client:
-        try:
-            async with client.chat.completions.with_streaming_response.create(**body_for(model)) as response:
-                stream.start(response.status_code, response.headers)
-                await consume(response.iter_bytes())
-        except openai.APIStatusError as error:
-            stream.start(error.response.status_code, error.response.headers)
-            stream.feed(error.response.content)
-
-
-SYNC = {
-    "httpx": with_httpx,
-    "requests": with_requests,
-    "requests-raw": with_requests_raw,
-    "urllib": with_urllib,
-    "openai": with_openai,
-}
-ASYNC = {"async-httpx": with_async_httpx, "aiohttp": with_aiohttp, "async-openai": with_async_openai}
 
 
 @pytest.fixture(params=[*SYNC, *ASYNC])

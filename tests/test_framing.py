@@ -616,7 +616,7 @@ def test_second_init_changes_nothing(glmsse: ModuleType) -> None:
 
 
 def test_both_builds_show_the_same_names_and_signatures(glmsse: ModuleType) -> None:
-    assert public(glmsse.SSEFramer) == ["bytes_seen", "close", "events_seen", "feed", "reset", "tail"]
+    assert public(glmsse.SSEFramer) == ["busy", "bytes_seen", "close", "events_seen", "feed", "reset", "tail"]
     assert public(glmsse.ServerSentEvent) == ["data", "event", "id", "json", "offset", "retry", "to_dict"]
     assert parameters(glmsse.SSEFramer) == [("limits", None), ("errors", "strict")]
     assert parameters(glmsse.SSEFramer.feed) == [("self", inspect.Parameter.empty), ("data", inspect.Parameter.empty)]
@@ -846,6 +846,9 @@ def test_time_is_linear(glmsse: ModuleType, piece: bytes, feeds: int) -> None:
 
 
 def test_build_says_why_it_is_active(glmsse: ModuleType) -> None:
-    reason = {"compiled": "the extension is there", "pure": "GLMSSE_PURE_PYTHON is set"}[glmsse.IMPLEMENTATION]
-    assert reason == glmsse.framing.IMPLEMENTATION_REASON
+    reasons = {
+        "compiled": "the extension is there",
+        "pure": "GLMSSE_PURE_PYTHON is set|the extension cannot be imported .*",
+    }
+    assert re.fullmatch(reasons[glmsse.IMPLEMENTATION], glmsse.framing.IMPLEMENTATION_REASON)
     assert glmsse.framing.IMPLEMENTATION == glmsse.IMPLEMENTATION

@@ -3,6 +3,11 @@ from typing import Any, ClassVar, final
 
 from typing_extensions import Buffer
 
+from ._deltas_py import ArgumentsDelta as ArgumentsDelta
+from ._deltas_py import ContentDelta as ContentDelta
+from ._deltas_py import ReasoningDelta as ReasoningDelta
+from ._lane_py import ChatLane as ChatLane
+from ._lane_py import TextStore as TextStore
 from .errors import GlmsseError, MisuseError
 from .limits import Limits
 
@@ -13,6 +18,7 @@ def bind(
     misuse: type[MisuseError],
     load_json: Callable[[str, int], tuple[Any, GlmsseError | None]],
     rebuild_event: Callable[..., Any],
+    rebuild_delta: Callable[..., Any],
 ) -> bool: ...
 
 @final
@@ -48,4 +54,7 @@ class SSEFramer:
     def events_seen(self) -> int: ...
     @property
     def tail(self) -> int: ...
+    @property
+    def busy(self) -> bool: ...
+    def _feed_to(self, data: Buffer, lane: ChatLane, events: list[Any], stream: Any, /) -> GlmsseError | None: ...
     def _tail_event(self) -> ServerSentEvent | None: ...

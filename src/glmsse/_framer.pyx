@@ -34,17 +34,18 @@ cdef object _limit_fault = None
 cdef object _misuse = None
 cdef object _load_json = None
 cdef object _rebuild_event = None
+cdef object _rebuild_delta = None
 
 
-def bind(checked_limits, fault, limit_fault, misuse, load_json, rebuild_event):
+def bind(checked_limits, fault, limit_fault, misuse, load_json, rebuild_event, rebuild_delta):
     """Take over what both twins need of the package. False if another copy of the package was here before."""
-    global _checked_limits, _fault, _limit_fault, _misuse, _load_json, _rebuild_event
+    global _checked_limits, _fault, _limit_fault, _misuse, _load_json, _rebuild_event, _rebuild_delta
     if _fault is not None and (_checked_limits, _fault, _limit_fault, _misuse) != (
         checked_limits, fault, limit_fault, misuse
     ):
         return False
     _checked_limits, _fault, _limit_fault, _misuse = checked_limits, fault, limit_fault, misuse
-    _load_json, _rebuild_event = load_json, rebuild_event
+    _load_json, _rebuild_event, _rebuild_delta = load_json, rebuild_event, rebuild_delta
     return True
 
 
@@ -138,6 +139,9 @@ cdef inline ServerSentEvent _new_event(str event, str data, str id, object retry
     return made
 
 
+include "_lane.pxi"
+
+
 @cython.final
 cdef class SSEFramer:
     """SSEFramer(limits=None, *, errors='strict')\n--\n\nTurns the bytes of one event stream into its events; any cutting gives the same.
@@ -173,6 +177,9 @@ cdef class SSEFramer:
     cdef str _id
     cdef object _retry
     cdef object _latched
+    # While a chat stream feeds: its lane, and who gets the events that the lane does not take.
+    cdef ChatLane _lane
+    cdef object _stream
 
     def __cinit__(self, limits=None, *, errors="strict"):
         caps = _checked_limits(limits)
@@ -238,6 +245,26 @@ cdef class SSEFramer:
             error.events = events
         raise error
 
+    def _feed_to(self, data, ChatLane lane not None, list events not None, stream, /):
+        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to
+        `stream._receive`, in order. Returns the fault instead of raising it."""
+        if self._state != OPEN:
+            return self._refusal("feed")
+        self._state = BUSY
+        self._lane, self._stream, lane._events = lane, stream, events
+        try:
+            error = self._take(data, events)
+        except BaseException:
+            self._state = BROKEN
+            self._value = NULL
+            raise
+        finally:
+            self._lane = self._stream = lane._events = None
+        self._state = OPEN
+        if error is not None and not isinstance(error, _misuse):
+            self._fail(error)
+        return error
+
     def close(self):
         """The stream has ended: the list is empty, and a pending event is IncompleteStream (`unterminated_event`)."""
         if self._state == OPEN:
@@ -262,6 +289,11 @@ cdef class SSEFramer:
         if self._line_size or self._has_data:
             return self._block_bytes
         return self._bom % 3
+
+    @property
+    def busy(self):
+        """Whether a feed is at work."""
+        return self._state == BUSY
 
     def __repr__(self):
         return f"<SSEFramer {self.bytes_seen} bytes, {self.events_seen} events, tail {self.tail}>"
@@ -371,6 +403,13 @@ cdef class SSEFramer:
             if data[0] == LF:
                 at += 1
         while at < end:
+            if self._lane is not None and self._block_lines == 0 and self._blanks < self._max_events:
+                line_size = self._lane.take_block(at, end, self._max_event_bytes)
+                if line_size > 0:
+                    self._blanks += 1
+                    self.events_seen += 1
+                    at += line_size
+                    continue
             if lf < at:
                 lf = _find(at, end, LF)
             if cr < at:
@@ -385,11 +424,15 @@ cdef class SSEFramer:
                     and line_size <= self._max_event_bytes and self._blanks < self._max_events
                 ):
                     # A whole block of one data line, which is what a chat stream is made of.
+                    if self._lane is not None and self._lane.take(at + 6, line_size - 6):
+                        self._blanks += 1
+                        self.events_seen += 1
+                        at = stop + 2
+                        continue
                     text = _decoded(at + 6, line_size - 6, self._strict)
                     if text is not None:
                         self._blanks += 1
-                        self.events_seen += 1
-                        events.append(_new_event("message", text, self._id, self._retry, base + (at - data)))
+                        self._send(_new_event("message", text, self._id, self._retry, base + (at - data)), events)
                         at = stop + 2
                         continue
                 error = self._judge_size(line_size, base + (at - data))
@@ -502,13 +545,32 @@ cdef class SSEFramer:
         if self._blanks >= self._max_events:
             return _limit_fault("max_events", self._max_events, self._max_events + 1, offset)
         self._blanks += 1
-        event = self._pending_event()
+        if self._lane is not None and self._lane_takes():
+            self.events_seen += 1
+            event = None
+        else:
+            event = self._pending_event()
         if self._block_lines:
             self._begin_block()
         if event is not None:
-            self.events_seen += 1
-            events.append(event)
+            self._send(event, events)
         return None
+
+    cdef inline int _send(self, ServerSentEvent event, list events) except -1:
+        self.events_seen += 1
+        if self._lane is None:
+            events.append(event)
+        else:
+            self._stream._receive(event)
+        return 0
+
+    cdef bint _lane_takes(self) except -1:
+        """Whether the pending block, read line by line, is a plain piece of text all the same."""
+        if self._block_lines != 1 or not self._has_data:
+            return False
+        if self._value != NULL:
+            return self._lane.take(self._value, self._value_size)
+        return self._lane.take(self._kept, self._data_size)
 
     cdef ServerSentEvent _pending_event(self):
         cdef str text

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from ._lane_py import ChatLane
     from .errors import GlmsseError, MisuseError
     from .limits import Limits
+
+    Events = list["ServerSentEvent"] | ChatLane
 
 BOM = b"\xef\xbb\xbf"
 LF, CR, COLON = b"\n\r:"
@@ -38,6 +41,7 @@ def bind(
     misuse: type[MisuseError],
     load_json: Callable[[str, int], tuple[Any, GlmsseError | None]],
     rebuild_event: Callable[..., Any],
+    rebuild_delta: Callable[..., Any],
 ) -> bool:
     """Take over what both twins need of the package. True, as each copy of the package has a pure twin of its own."""
     global _checked_limits, _fault, _limit_fault, _misuse, _load_json, _rebuild_event
@@ -256,6 +260,28 @@ class SSEFramer:
             error.events = events
         raise error
 
+    def _feed_to(self, data: Buffer, lane: ChatLane, events: list[Any], stream: Any, /) -> GlmsseError | None:
+        """Feed for a chat stream: plain pieces of text go through the lane to `events`, every other event to
+        `stream._receive`, in order. Returns the fault instead of raising it."""
+        if self._state != OPEN:
+            return self._refusal("feed")
+        self._state = BUSY
+        lane.open(events, stream._receive)
+        try:
+            if type(data) is bytes and len(data) <= WINDOW:
+                error = self._read(data, lane)
+            else:
+                error = self._read_windows(data, lane)
+        except BaseException:
+            self._state = BROKEN
+            raise
+        finally:
+            lane.shut()
+        self._state = OPEN
+        if error is not None and not isinstance(error, _misuse):
+            self._fail(error)
+        return error
+
     def close(self) -> list[ServerSentEvent]:
         """The stream has ended: the list is empty, and a pending event is IncompleteStream (`unterminated_event`)."""
         if self._state == OPEN:
@@ -291,6 +317,11 @@ class SSEFramer:
             return self._block_bytes
         return self._bom % 3
 
+    @property
+    def busy(self) -> bool:
+        """Whether a feed is at work."""
+        return self._state == BUSY
+
     def __repr__(self) -> str:
         return f"<SSEFramer {self._bytes_seen} bytes, {self._events_seen} events, tail {self.tail}>"
 
@@ -301,7 +332,7 @@ class SSEFramer:
         """The pending block, read as if the ends of its line and of the block had come; None if that is no event."""
         if self._blanks >= self._max_events:
             return None
-        kept = self._event, self._data, self._id, self._retry, self._block_lines
+        kept = self._event, self._data, self._id, self._retry
         if self._data is not None:
             self._data = bytearray(self._data)
         line = bytes(self._line) or BOM[: self._bom % 3]
@@ -310,7 +341,7 @@ class SSEFramer:
                 return None
             return self._pending_event()
         finally:
-            self._event, self._data, self._id, self._retry, self._block_lines = kept
+            self._event, self._data, self._id, self._retry = kept
 
     def _refusal(self, verb: str) -> GlmsseError:
         if self._latched is not None:
@@ -330,7 +361,7 @@ class SSEFramer:
 
     # Everything that has input in its locals is below, and returns its fault.
 
-    def _read_windows(self, data: Buffer, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _read_windows(self, data: Buffer, events: Events) -> GlmsseError | None:
         try:
             view = memoryview(data)
         except (TypeError, ValueError, BufferError):
@@ -348,7 +379,7 @@ class SSEFramer:
         self._bytes_seen = start + size
         return error
 
-    def _read(self, data: bytes, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _read(self, data: bytes, events: Events) -> GlmsseError | None:
         base = self._bytes_seen
         self._bytes_seen = base + len(data)
         if self._bytes_seen > self._max_stream_bytes:
@@ -404,8 +435,9 @@ class SSEFramer:
                     at += 1
         return self._read_lines(data[at:], base + at, events) if at < len(data) else None
 
-    def _read_blocks(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _read_blocks(self, data: bytes, base: int, events: Events) -> GlmsseError | None:
         """From the start of a block, without CR: quick where a block is one data line."""
+        take = None if isinstance(events, list) else events.take
         if data[:6] == b"data: ":
             at = 0
             size = len(data) - 2
@@ -420,6 +452,10 @@ class SSEFramer:
                     text = data[6:-2].decode() if self._strict else data[6:-2].decode("utf-8", "replace")
                 except UnicodeDecodeError:
                     text = None  # line by line says where
+                if text is not None and take is not None and take(data[6:-2]):
+                    self._blanks += 1
+                    self._events_seen += 1
+                    return None
                 if text is not None:
                     events.append(_new_event("message", text, self._id, self._retry, base))
                     self._blanks += 1
@@ -443,6 +479,10 @@ class SSEFramer:
         for piece in data[at + 6 : end - 2].split(b"\n\ndata: "):
             size = len(piece)
             if size <= most and LF not in piece:
+                if take is not None and take(piece):
+                    dispatched += 1
+                    at += size + 8
+                    continue
                 try:
                     text = piece.decode() if strict else piece.decode("utf-8", "replace")
                 except UnicodeDecodeError:
@@ -472,7 +512,7 @@ class SSEFramer:
             return self._read_lines(rest, base + at, events)
         return self._add_to_line(rest, base + at) if rest else None
 
-    def _read_lines(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _read_lines(self, data: bytes, base: int, events: Events) -> GlmsseError | None:
         """From the start of a line, whatever comes."""
         if CR not in data:
             lines, line_end = data.split(b"\n"), 1
@@ -489,7 +529,7 @@ class SSEFramer:
         self._after_cr = data[-1] == CR
         return error
 
-    def _read_mixed_lines(self, data: bytes, base: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _read_mixed_lines(self, data: bytes, base: int, events: Events) -> GlmsseError | None:
         """Lines with different ends: what lies between two LF is split at each CR."""
         spans = data.split(b"\n")
         rest = spans.pop()
@@ -504,7 +544,7 @@ class SSEFramer:
         return self._read_lines(rest, base, events) if rest else None
 
     def _read_whole_lines(
-        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
+        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: Events
     ) -> GlmsseError | None:
         """The lines of `source`, with line ends of this size."""
         if (
@@ -567,7 +607,7 @@ class SSEFramer:
         return None
 
     def _read_near_limit(
-        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: list[ServerSentEvent]
+        self, lines: list[bytes], line_end: int, source: bytes, offset: int, events: Events
     ) -> GlmsseError | None:
         """The same, with every byte, line and blank line held against the limits."""
         if len(lines) > MANY_LINES:
@@ -655,7 +695,7 @@ class SSEFramer:
             self._data += b"\n"
             self._data += joined
 
-    def _end_block(self, offset: int, events: list[ServerSentEvent]) -> GlmsseError | None:
+    def _end_block(self, offset: int, events: Events) -> GlmsseError | None:
         """A blank line, which ends at `offset`."""
         if self._blanks >= self._max_events:
             return _limit_fault("max_events", self._max_events, self._max_events + 1, offset)

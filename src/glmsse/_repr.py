@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 
 def shape(value: object) -> str:
     """A value for a repr: numbers as they are, whatever can hold text as its size or its kind."""
@@ -14,3 +16,20 @@ def shape(value: object) -> str:
     if isinstance(value, Exception) and hasattr(value, "code"):
         return f"<{value.code}>"
     return f"<{type(value).__name__}>"
+
+
+class EventBase:
+    """What all chat events share: a dotted `type`, JSON types by `to_dict()`, and a repr without text."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]]
+    type: ClassVar[str]
+    choice: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as JSON types: `type` first, then its fields."""
+        return {"type": self.type, **{name: getattr(self, name) for name in self.__match_args__}}
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={shape(getattr(self, name))}" for name in self.__match_args__)
+        return f"{type(self).__name__}({', '.join(shown)})"

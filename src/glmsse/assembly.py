@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from .chunk import (
     Object,
@@ -25,30 +25,41 @@ from .events import (
     ArgumentsDelta,
     ChatEvent,
     ContentDelta,
+    Failed,
     Finish,
     ReasoningDelta,
     ToolCallEnd,
     ToolCallStart,
     Usage,
 )
+from .framing import ChatLane, TextStore
 from .limits import Limits
 from .profiles import FINISH_ALIASES, Policy
 from .provider import read_report
 from .strict_json import has_lone_surrogate
 
+CONTENT, REASONING, ARGUMENTS = range(3)
+
+
+class ContentParser(Protocol):
+    """Reads markup that a server left in the content; `ToolCallParser` is one."""
+
+    def feed(self, text: str) -> list[ChatEvent]: ...
+
+    def close(self, reason: str | None = "stop") -> list[ChatEvent]: ...
+
 
 class TextBuffer:
     """One text that arrives in pieces, as UTF-8. Joins surrogate halves over two pieces; counts before it stores."""
 
-    __slots__ = ("_high", "_kept", "_limit", "_maximum", "_policy", "size")
+    __slots__ = ("_high", "_limit", "_maximum", "_policy", "store")
 
     def __init__(self, limits: Limits, limit: str, policy: Policy, *, keep: bool) -> None:
         self._limit = limit
         self._maximum: int | None = getattr(limits, limit)
         self._policy = policy
-        self._kept = bytearray() if keep else None
         self._high = ""
-        self.size = 0
+        self.store = TextStore(self._maximum, keep)
 
     def take(self, piece: str) -> str:
         """Add a piece; what can be shown of it now, "" if that is nothing. A fault adds nothing."""
@@ -61,13 +72,12 @@ class TextBuffer:
         if not raw and piece:
             piece, high = self._mend(piece)
             raw = piece.encode()
-        size = self.size + len(raw)
+        size = self.store.size + len(raw)
         if self._maximum is not None and size > self._maximum:
             raise limit_fault(self._limit, self._maximum, size)
-        self.size = size
+        self.store.add(raw)
         self._high = high
-        if self._kept is not None:
-            self._kept += raw
+        self.store.waiting = bool(high)
         return piece
 
     def settle(self) -> str:
@@ -77,6 +87,7 @@ class TextBuffer:
         if not self._policy.use("surrogate_replace"):
             raise fault("lone_surrogate")
         self._high = ""
+        self.store.waiting = False
         return self.take("\ufffd")
 
     def _mend(self, piece: str) -> tuple[str, str]:
@@ -92,37 +103,51 @@ class TextBuffer:
         return piece, high
 
     @property
+    def size(self) -> int:
+        return self.store.size
+
+    @property
     def text(self) -> str:
-        return self._kept.decode() if self._kept is not None else ""
+        return self.store.text
+
+
+class Piece:
+    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
+
+    __slots__ = ("choice", "index", "kind", "store", "text")
+
+    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0):
+        self.kind = kind
+        self.text = text
+        self.store = store
+        self.choice = choice
+        self.index = index
 
 
 class CallAssembly:
     """One tool call as received so far."""
 
-    __slots__ = ("_first_is_empty_object", "_pieces", "arguments", "complete", "id", "index", "name", "started")
+    __slots__ = ("_begins_with_empty_object", "arguments", "complete", "from_content", "id", "index", "name", "started")
 
     def __init__(self, index: int, arguments: TextBuffer) -> None:
         self.index = index
+        self.from_content = False
         self.id: str | None = None
         self.name: str | None = None
         self.arguments = arguments
         self.started = False
         self.complete = False
-        self._pieces = 0
-        self._first_is_empty_object = False
+        self._begins_with_empty_object = False
 
     def take(self, piece: str) -> str:
-        shown = self.arguments.take(piece)
-        if piece:
-            self._pieces += 1
-            if self._pieces == 1:
-                self._first_is_empty_object = piece == "{}"
-        return shown
+        if not self.arguments.size:
+            self._begins_with_empty_object = piece == "{}"
+        return self.arguments.take(piece)
 
     @property
     def text_after_empty_object(self) -> str | None:
         """The arguments without a first piece of exactly `{}`, if more pieces followed."""
-        return self.arguments.text[2:] if self._first_is_empty_object and self._pieces > 1 else None
+        return self.arguments.text[2:] if self._begins_with_empty_object and self.arguments.size > 2 else None
 
 
 class ChoiceAssembly:
@@ -151,6 +176,11 @@ class ChoiceAssembly:
         self.finish_reason: str | None = None
         self._index_aliases: dict[int, int] = {}
 
+    @property
+    def has_aliases(self) -> bool:
+        """Whether an index on the wire is not the index of its call any more."""
+        return bool(self._index_aliases)
+
     def sorted_calls(self) -> list[CallAssembly]:
         return [self.calls[index] for index in sorted(self.calls)]
 
@@ -172,7 +202,7 @@ class ChoiceAssembly:
             return target
         if not self._policy.use("index_reuse_split"):
             return target
-        self._index_aliases[index] = self._next_index()
+        self._index_aliases[index] = self.next_index()
         return self._index_aliases[index]
 
     def _index_without(self, call_id: str | None) -> int:
@@ -194,22 +224,63 @@ class ChoiceAssembly:
         for call in self.calls.values():
             if call.id == call_id:
                 return call.index
-        return self.last_call.index if self.last_call.id is None else self._next_index()
+        return self.last_call.index if self.last_call.id is None else self.next_index()
 
-    def _next_index(self) -> int:
+    def next_index(self) -> int:
         return max(self.calls, default=-1) + 1
+
+
+class _Markup:
+    """Content with markup in it: what reads it, what came of it as a whole, and the calls by the parser's index."""
+
+    __slots__ = ("calls", "parser", "raw")
+
+    def __init__(self, parser: ContentParser, limits: Limits, policy: Policy) -> None:
+        self.parser = parser
+        self.raw = TextBuffer(limits, "max_content_bytes", policy, keep=False)
+        self.calls: dict[int, CallAssembly] = {}
 
 
 class Assembly:
     """All choices of one response. `take` adds one chunk and appends its events to `events`.
 
+    lane     knows what the model does, and takes pieces of text directly once it has seen some
     deltas   whether pieces and calls make events; if not, only finish and usage do
     collect  whether text is kept for the snapshot
     """
 
-    def __init__(self, limits: Limits, policy: Policy, *, choices: int, deltas: bool, collect: bool) -> None:
+    __slots__ = (
+        "_changes",
+        "_deltas",
+        "_lane",
+        "_limits",
+        "_markup",
+        "_pieces_seen",
+        "_plain",
+        "_policy",
+        "_promised",
+        "choices",
+        "collect",
+        "created",
+        "model",
+        "response_id",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        limits: Limits,
+        policy: Policy,
+        lane: ChatLane,
+        *,
+        choices: int,
+        deltas: bool,
+        collect: bool,
+        content_parser: ContentParser | None = None,
+    ) -> None:
         self._limits = limits
         self._policy = policy
+        self._lane = lane
         self._promised = choices
         self._deltas = deltas
         self.collect = collect
@@ -218,10 +289,20 @@ class Assembly:
         self.model: str | None = None
         self.created: int | None = None
         self.usage: Usage | None = None
-        self.activity: str | None = None
+        self._markup = None if content_parser is None else _Markup(content_parser, limits, policy)
+        self._pieces_seen = 0
+        self._changes = 0  # whatever happened, pieces of text aside
+        self._plain: Piece | None = None
+
+    @property
+    def activity(self) -> str | None:
         """What the model does now: reasoning, answering, calling, or None before the first piece."""
-        self.pieces_seen = 0
+        return self._lane.activity
+
+    @property
+    def pieces_seen(self) -> int:
         """Pieces that brought anything, finish reasons and usages: counted also where no event is made of them."""
+        return self._pieces_seen + self._lane.hits
 
     @property
     def generated(self) -> bool:
@@ -237,19 +318,40 @@ class Assembly:
         if is_error(chunk):
             raise read_report(chunk).as_fault()
         choices = chunk.get("choices")
-        if not choices and choices is not None and not isinstance(choices, list):
-            raise fault("unexpected_shape")
         if choices:
             self._take_identity(chunk)
-        elif chunk.get("usage") is None:
+        elif choices in (None, []) and chunk.get("usage") is None:
             return False
         self._take_usage(chunk, events)
         for choice in objects_field(chunk, "choices"):
             self._take_choice(choice, events)
         return True
 
+    def take_payload(self, chunk: Object, data: str, events: list[ChatEvent]) -> bool:
+        """`take` the only chunk of a payload, and let the lane learn from it."""
+        pieces, changes, tolerances = self._pieces_seen, self._changes, self._policy.count_used
+        read = self.take(chunk, events)
+        if self._changes != changes or self._policy.count_used != tolerances:
+            self._lane.offer(self._open_texts(), self.response_id, self._policy.has_used("reasoning_alias"))
+        elif self._plain is not None and self._pieces_seen == pieces + 1:
+            self._lane.note(data, self._plain)
+        self._plain = None
+        return read
+
+    def _open_texts(self) -> Iterator[Piece]:
+        """Every text that a piece can go to without doing anything else."""
+        for choice in self.choices.values():
+            if choice.finish_reason is None:
+                yield Piece(REASONING, "", choice.reasoning.store, choice.index)
+                yield Piece(CONTENT, "", choice.content.store, choice.index)
+            if not choice.has_aliases and choice.finish_reason in (None, "tool_calls"):
+                for call in choice.calls.values():
+                    if call.started and not call.complete:
+                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call.index)
+
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
+        self.end_content(events)
         for choice in self.choices.values():
             self._settle(choice, events)
             if choice.finish_reason is not None:
@@ -290,6 +392,7 @@ class Assembly:
         if response_id is not None and response_id != self.response_id:
             if self.response_id is None:
                 self.response_id = response_id
+                self._changes += 1
             elif not self._policy.use("response_id_unstable"):
                 raise fault("response_id_changed")
         # For the snapshot only, so never judged.
@@ -302,12 +405,15 @@ class Assembly:
 
     def _take_usage(self, chunk: Object, events: list[ChatEvent]) -> None:
         raw = object_field(chunk, "usage")
+        if not raw:
+            return
         totals = tuple(_count(raw.get(key)) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
         prompt, completion, total = totals
         if prompt is None or completion is None or total is None:
             return
         self.usage = Usage(prompt, completion, total, _cached_tokens(raw), raw)
-        self.pieces_seen += 1
+        self._pieces_seen += 1
+        self._plain = None
         events.append(self.usage)
 
     def _take_choice(self, fields: Object, events: list[ChatEvent]) -> None:
@@ -345,6 +451,7 @@ class Assembly:
         if choice is None:
             choice = ChoiceAssembly(index, self._limits, self._policy, collect=self.collect)
             self.choices[index] = choice
+            self._changes += 1
         return choice
 
     def _take_reasoning(self, choice: ChoiceAssembly, text: str, events: list[ChatEvent]) -> None:
@@ -352,8 +459,9 @@ class Assembly:
             return
         self._judge_late_text(choice)
         shown = choice.reasoning.take(text)
-        self.activity = "reasoning"
-        self.pieces_seen += 1
+        self._lane.activity = "reasoning"
+        self._pieces_seen += 1
+        self._plain = Piece(REASONING, text, choice.reasoning.store, choice.index)
         if shown and self._deltas:
             events.append(ReasoningDelta(shown, choice.index))
 
@@ -361,11 +469,62 @@ class Assembly:
         if not text:
             return
         self._judge_late_text(choice)
+        if self._markup is not None:
+            read = self._markup.parser.feed(self._markup.raw.take(text))
+            self._take_markup(choice, self._markup, read, events)
+            return
+        self._take_plain_content(choice, text, events)
+
+    def _take_plain_content(self, choice: ChoiceAssembly, text: str, events: list[ChatEvent]) -> None:
         shown = choice.content.take(text)
-        self.activity = "answering"
-        self.pieces_seen += 1
+        self._lane.activity = "answering"
+        self._pieces_seen += 1
+        self._plain = Piece(CONTENT, text, choice.content.store, choice.index)
         if shown and self._deltas:
             events.append(ContentDelta(shown, choice.index))
+
+    def _take_markup(
+        self, choice: ChoiceAssembly, markup: _Markup, read: list[ChatEvent], events: list[ChatEvent]
+    ) -> None:
+        """What the content parser made of the content, as if the server had sent it so."""
+        for event in read:
+            if isinstance(event, ContentDelta):
+                self._take_plain_content(choice, event.text, events)
+            elif isinstance(event, ReasoningDelta):
+                self._take_reasoning(choice, event.text, events)
+            elif isinstance(event, Failed):
+                raise event.error.again()
+            elif isinstance(event, (ToolCallStart, ArgumentsDelta, ToolCallEnd)):
+                self._take_call_in_content(choice, markup.calls, event, events)
+
+    def _take_call_in_content(
+        self,
+        choice: ChoiceAssembly,
+        calls: dict[int, CallAssembly],
+        event: ToolCallStart | ArgumentsDelta | ToolCallEnd,
+        events: list[ChatEvent],
+    ) -> None:
+        self._lane.activity = "calling"
+        self._pieces_seen += 1
+        if isinstance(event, ToolCallStart):
+            call = choice.open_call(choice.next_index())
+            call.id, call.name, call.from_content = event.id, event.name, True
+            choice.calls[call.index] = choice.last_call = calls[event.index] = call
+            self._start_call(choice, call, "", events)
+            return
+        call = calls[event.index]
+        if isinstance(event, ToolCallEnd):
+            self._end_call(choice, call, events)
+            return
+        shown = call.take(event.arguments)
+        if shown and self._deltas:
+            events.append(ArgumentsDelta(call.index, shown, choice.index))
+
+    def end_content(self, events: list[ChatEvent]) -> None:
+        """The answer ended without a finish reason: let go of what the content parser still holds."""
+        choice = self.choices.get(0)
+        if self._markup is not None and choice is not None and choice.finish_reason is None:
+            self._take_markup(choice, self._markup, self._markup.parser.close(None), events)
 
     def _judge_late_text(self, choice: ChoiceAssembly) -> None:
         if choice.finish_reason is not None and not self._policy.use("finish_advisory"):
@@ -393,14 +552,19 @@ class Assembly:
         call_id = self._agreed_id(call, call_id, name)
         name = self._agreed_name(call, name)
         shown = call.take(arguments)
+        header = (call.id, call.name, call.started, call.complete)
         if shown or (call_id, name) != (call.id, call.name):
-            self.pieces_seen += 1
+            self._pieces_seen += 1
 
         call.id, call.name = call_id, name
         if is_new:
             choice.calls[target] = choice.last_call = call
-        self.activity = "calling"
+        self._lane.activity = "calling"
         self._show_piece(choice, call, shown, events)
+        if is_new or header != (call.id, call.name, call.started, call.complete) or not call.started:
+            self._changes += 1
+        elif shown:
+            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:
         if call.id is None or call_id is None or call.id == call_id:
@@ -448,11 +612,15 @@ class Assembly:
             if (known, reason) == ("tool_calls", "stop") and self._policy.use("finish_keep_tool_calls"):
                 return
             raise fault("finish_conflict")
+        self._changes += 1
+        if self._markup is not None and known is None:
+            self._markup.raw.settle()
+            self._take_markup(choice, self._markup, self._markup.parser.close(reason), events)
         self._settle(choice, events)
         choice.finish_reason = reason
         self._end_calls(choice, events)
         if known is None:
-            self.pieces_seen += 1
+            self._pieces_seen += 1
             events.append(Finish(reason, choice.index))
 
     def _settle(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:
@@ -474,10 +642,13 @@ class Assembly:
         for call in choice.sorted_calls():
             if not call.started:
                 self._start_call(choice, call, call.arguments.text, events)
-            if whole and not call.complete:
-                call.complete = True
-                if self._deltas:
-                    events.append(ToolCallEnd(call.index, choice.index))
+            if whole and not call.complete and not call.from_content:
+                self._end_call(choice, call, events)
+
+    def _end_call(self, choice: ChoiceAssembly, call: CallAssembly, events: list[ChatEvent]) -> None:
+        call.complete = True
+        if self._deltas:
+            events.append(ToolCallEnd(call.index, choice.index))
 
 
 def _count(value: object) -> int | None:

@@ -8,21 +8,26 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ._single_use import SingleUse
-from .assembly import Assembly
+from .assembly import Assembly, ContentParser
 from .chunk import BLANKS, SENTINEL, ChunkReader
 from .completion import Completion
-from .errors import CLOSE_CODES, GlmsseError, MisuseError, limit_fault
+from .errors import CLOSE_CODES, GlmsseError, MisuseError, fault, limit_fault
 from .events import ChatEvent, Done, Failed, Usage
-from .framing import ServerSentEvent, SSEFramer
+from .framing import ChatLane, ServerSentEvent, SSEFramer
 from .limits import Limits, checked_limits
 from .offered_tools import offered_names
 from .profiles import Policy
 from .provider import read_report
 from .response import MOST_BODY_BYTES, Headers, ResponseHead, read_head
+from .strict_json import nests_deeper
 from .verdict import Evidence, Verdict, judge
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+FAST_LANE = True
+"""A switch for tests: without the fast lane every result is the same, only slower."""
 
 
 class ChatStream(SingleUse):
@@ -36,27 +41,32 @@ class ChatStream(SingleUse):
     deltas       False: no event for pieces and calls, only finish, usage, done and failed
     collect      False: no text is kept, so the snapshot has none and the verdict offers no tool_calls
     digest       True: the verdict has a SHA-256 over the events seen
+    content_parser   a ToolCallParser for servers that leave raw GLM markup in `content`: events, snapshot and verdict
+                 then show its calls. The finish reason stop is accepted with these, and tolerated as stop_with_tools
 
     `feed` never raises for what the peer sent: the last event is then `Failed`. MisuseError is for the caller alone: a
     wrong type, an unknown option, a call out of turn, two threads in one stream. One object serves one response.
     """
 
     __slots__ = (
+        "_adding",
         "_assembly",
         "_body",
-        "_busy",
         "_bytes_ignored",
         "_closed",
         "_digest",
+        "_ended",
+        "_events",
+        "_events_read",
         "_evidence",
         "_framer",
         "_head",
+        "_lane",
         "_limits",
         "_policy",
         "_reader",
         "_refused",
         "_verdict",
-        "events_seen",
     )
 
     def __init__(
@@ -71,9 +81,11 @@ class ChatStream(SingleUse):
         deltas: bool = True,
         collect: bool = True,
         digest: bool = False,
+        content_parser: ContentParser | None = None,
     ) -> None:
         self._limits = checked_limits(limits)
-        self._policy = Policy(profile, allow, deny)
+        # A server that leaves calls in the content does not know that there are any.
+        self._policy = Policy(profile, (*allow, "stop_with_tools") if content_parser else allow, deny)
         for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
             if not isinstance(value, bool):
                 raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
@@ -81,29 +93,60 @@ class ChatStream(SingleUse):
             raise MisuseError("choices takes a positive int")
         if self._limits.max_choices is not None and choices > self._limits.max_choices:
             raise MisuseError("choices is more than Limits.max_choices")
+        if content_parser is not None:
+            if choices != 1:
+                raise MisuseError("content_parser reads one choice")
+            if not callable(getattr(content_parser, "feed", None)) or not callable(
+                getattr(content_parser, "close", None)
+            ):
+                raise MisuseError("content_parser takes a ToolCallParser")
         self._framer = SSEFramer(self._limits)
         self._reader = ChunkReader(self._limits, self._policy)
-        self._assembly = Assembly(self._limits, self._policy, choices=choices, deltas=deltas, collect=collect)
+        self._lane = ChatLane(
+            self._limits,
+            deltas=deltas,
+            aliases=self._policy.allows("reasoning_alias"),
+            enabled=FAST_LANE and not digest and content_parser is None,
+        )
+        self._assembly = Assembly(
+            self._limits,
+            self._policy,
+            self._lane,
+            choices=choices,
+            deltas=deltas,
+            collect=collect,
+            content_parser=content_parser,
+        )
         self._evidence = Evidence(self._assembly, self._policy, self._limits, offered_tools=offered_names(tools))
         self._digest = sha256() if digest else None
         self._head: ResponseHead | None = None
         self._refused: GlmsseError | None = None
-        self._body = bytearray()
+        self._body: bytearray | None = None  # the start of a refused response's
         self._bytes_ignored = 0
-        self._busy = False
-        self._closed = False
+        self._closed = self._adding = False
+        self._ended = False  # nothing is read any more: refused, judged or closed
         self._verdict: Verdict | None = None
-        self.events_seen = 0
+        self._events: list[ChatEvent] = []
+        self._events_read = 0
 
     def start(self, status: int, headers: Headers) -> list[ChatEvent]:
         """Check the response before its body: status 200, then text/event-stream, then no content coding left.
 
         Returns nothing, or `[Failed]`; then feed the body all the same (it may say why) and close for the verdict.
         """
-        if self._head is not None or self.bytes_seen or self.events_seen or self._closed:
-            raise MisuseError("start comes once, before the first feed, add or close")
-        self._head = read_head(status, headers)
+        problem = None
+        if self._head is not None or self.bytes_seen or self.events_seen or self._closed or self._is_busy():
+            problem = "start comes once, before the first feed, add or close"
+        else:
+            try:
+                self._head = read_head(status, headers)
+            except MisuseError as error:
+                problem = error.reason
+        del headers
+        if self._head is None or problem is not None:
+            raise MisuseError(problem or "")
         self._refused = self._head.fault(self._policy)
+        self._ended = self._refused is not None
         return [Failed(self._refused)] if self._refused else []
 
     def feed(self, data: Buffer) -> list[ChatEvent]:
@@ -111,38 +154,42 @@ class ChatStream(SingleUse):
 
         After `[DONE]`, a fault or a refused start the bytes are counted and nothing is returned.
         """
-        problem = self._out_of_turn("feed")
-        if problem:
+        if self._ended:
+            problem = self._ignore(data)
             del data
-            raise MisuseError(problem)
+            if problem is not None:
+                raise problem
+            return []
         events: list[ChatEvent] = []
-        self._busy = True
-        try:
-            misuse = self._feed(data, events)
-        finally:
-            self._busy = False
-            del data
-        if misuse is not None:
-            raise misuse
-        return events
+        self._events = events
+        fault = self._framer._feed_to(data, self._lane, events, self)
+        if fault is None:
+            return events
+        del data  # no frame of ours holds input when something is raised
+        return self._end_feed(fault, events)
 
     def add(self, chunk: dict[str, Any]) -> list[ChatEvent]:
         """The events of one chunk that was parsed elsewhere. It never is the sentinel: alone, `add` needs
-        `done_optional`. Each counts into `max_events`; strict JSON cannot be judged any more."""
-        problem = self._out_of_turn("add")
-        if not problem and not isinstance(chunk, dict):
+        `done_optional`. Each counts into `max_events`; of strict JSON only the depth can be judged any more."""
+        problem = None
+        if self._closed:
+            problem = "add was called after close"
+        elif self._is_busy():
+            problem = "add was called while the stream was at work: one stream, one thread"
+        elif not isinstance(chunk, dict):
             problem = f"add takes a dict, not {type(chunk).__name__}"
         if problem:
             del chunk
             raise MisuseError(problem)
         events: list[ChatEvent] = []
-        if self._verdict is not None or self._refused is not None:
+        if self._ended:
             return events
-        self._busy = True
+        self._adding = self._ended = True  # a feed from within takes the slow way, and is refused there
         try:
             self._guard(self._read_added, chunk, self.bytes_seen, events)
         finally:
-            self._busy = False
+            self._adding = False
+            self._ended = self._verdict is not None
         return events
 
     def close(self, error: BaseException | str | None = None) -> Verdict:
@@ -152,11 +199,11 @@ class ChatStream(SingleUse):
                deadline_total and cancelled (which an exception may carry as its `code`). Another exception or word
                leaves the code to the evidence. After `[DONE]` or a fault it changes nothing.
         """
-        if self._busy:
-            raise MisuseError("close was called while feed was at work")
+        if self._is_busy():
+            raise MisuseError("close was called while the stream was at work: one stream, one thread")
         if error is not None and not isinstance(error, (str, BaseException)):
             raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
-        self._closed = True
+        self._closed = self._ended = True
         if self._verdict is None:
             self._evidence.clean_end = error is None
             self._evidence.close_code = _close_code(error)
@@ -203,6 +250,11 @@ class ChatStream(SingleUse):
         return self._assembly.usage
 
     @property
+    def events_seen(self) -> int:
+        """Events read, up to the one that ended the stream; of chunks given to `add` also."""
+        return self._events_read + self._lane.hits
+
+    @property
     def bytes_seen(self) -> int:
         """All bytes fed, those behind the end too."""
         return self._framer.bytes_seen + self._bytes_ignored
@@ -221,42 +273,37 @@ class ChatStream(SingleUse):
     def __repr__(self) -> str:
         return f"<ChatStream {self.phase}, {self.bytes_seen} bytes, {self.events_seen} events>"
 
-    def _out_of_turn(self, verb: str) -> str | None:
-        if self._busy:
-            return f"{verb} was called while the stream was at work: one stream, one thread"
-        if self._closed:
-            return f"{verb} was called after close"
-        return None
+    def _is_busy(self) -> bool:
+        return self._adding or self._framer.busy
 
-    def _feed(self, data: Buffer, events: list[ChatEvent]) -> MisuseError | None:
-        """Appends to `events`; returns instead of raising, so that no frame with input is left in a traceback."""
-        if self._verdict is not None or self._refused is not None:
-            return self._ignore(data)
-        fault: GlmsseError | None = None
-        try:
-            received = self._framer.feed(data)
-        except MisuseError as error:
-            return MisuseError(error.reason or "")
-        except GlmsseError as error:
-            received, fault = error.events, error.again()
-        for event in received:
-            if self._verdict is not None:
-                return None
-            self._guard(self._read_event, event, event.offset, events)
-        if fault is not None and self._verdict is None:
+    def _end_feed(self, fault: GlmsseError, events: list[ChatEvent]) -> list[ChatEvent]:
+        """What the framer found: a misuse is raised, a fault of the peer is the last event."""
+        if isinstance(fault, MisuseError):
+            raise fault
+        if self._verdict is None:
             self._fail(fault, events)
-        return None
+        return events
+
+    def _receive(self, event: ServerSentEvent) -> None:
+        """An event that the lane did not take. What follows the end in the same feed is ignored."""
+        if self._verdict is None:
+            self._guard(self._read_event, event, event.offset, self._events)
 
     def _ignore(self, data: Buffer) -> MisuseError | None:
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
+        if self._closed:
+            return MisuseError("feed was called after close")
+        if self._adding:
+            return MisuseError("feed was called while the stream was at work: one stream, one thread")
         try:
             view = memoryview(data)
-        except TypeError:
-            return MisuseError(f"feed takes a bytes-like object, not {type(data).__name__}")
+        except (TypeError, ValueError, BufferError):
+            return MisuseError(f"feed takes a C-contiguous bytes-like object, which this {type(data).__name__} is not")
         if not view.c_contiguous:
-            return MisuseError("feed takes a C-contiguous buffer")
+            return MisuseError("feed takes a C-contiguous bytes-like object, which this view is not")
         self._bytes_ignored += view.nbytes
         if self._refused:
+            self._body = self._body or bytearray()
             self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
         return None
 
@@ -264,7 +311,7 @@ class ChatStream(SingleUse):
         self, read: Callable[[Any, list[ChatEvent]], None], item: object, offset: int, events: list[ChatEvent]
     ) -> None:
         """Read one event or chunk; a fault in it ends the stream, at the offset of its block."""
-        self.events_seen += 1
+        self._events_read += 1
         try:
             read(item, events)
         except GlmsseError as error:
@@ -285,20 +332,26 @@ class ChatStream(SingleUse):
         if text == SENTINEL:
             self._finish(event.offset, events)
         elif text:
-            for chunk in self._reader.read(text):
-                self._read_chunk(chunk, events)
+            chunks = self._reader.read(text)
+            if len(chunks) == 1:
+                self._evidence.read_any |= self._assembly.take_payload(chunks[0], event.data, events)
+            else:
+                for chunk in chunks:
+                    self._read_chunk(chunk, events)
 
     def _read_added(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
         most = self._limits.max_events
         if most is not None and self.events_seen > most:
             raise limit_fault("max_events", most, self.events_seen)
+        if nests_deeper(chunk, self._limits.max_json_depth):
+            raise fault("json_too_deep")
         if self._digest is not None:
-            self._digest.update(json.dumps(chunk, default=lambda value: type(value).__name__).encode())
+            self._digest.update(_spelt(chunk))
         self._read_chunk(chunk, events)
 
     def _read_chunk(self, chunk: dict[str, Any], events: list[ChatEvent]) -> None:
-        if self._assembly.take(chunk, events):
-            self._evidence.read_any = True
+        self._evidence.read_any |= self._assembly.take(chunk, events)
+        self._lane.clear()
 
     def _finish(self, offset: int, events: list[ChatEvent]) -> None:
         self._assembly.end(events)
@@ -317,6 +370,10 @@ class ChatStream(SingleUse):
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
             self._flush_tail()
         if self._verdict is None:
+            try:
+                self._assembly.end_content([])
+            except GlmsseError as error:
+                self._evidence.fault = error.again()
             self._judge(self.bytes_seen)
 
     def _flush_tail(self) -> None:
@@ -336,10 +393,20 @@ class ChatStream(SingleUse):
             evidence.status_checked = True
             evidence.retry_after = self._head.retry_after
             if self._refused:
-                evidence.report = self._head.report(bytes(self._body))
+                evidence.report = self._head.report(bytes(self._body or b""))
         if self._digest is not None:
             evidence.digest = self._digest.hexdigest()
+        self._lane.clear()
+        self._ended = True
         self._verdict = judge(evidence)
+
+
+def _spelt(chunk: dict[str, Any]) -> bytes:
+    """The chunk as JSON, for the digest; what JSON cannot spell is left out or named by its type."""
+    try:
+        return json.dumps(chunk, default=lambda value: type(value).__name__, skipkeys=True).encode()
+    except ValueError:  # a number of more digits than the interpreter writes
+        return b"{}"
 
 
 def _close_code(error: BaseException | str | None) -> str | None:

@@ -25,11 +25,19 @@ Object = dict[str, Any]
 class ChunkReader:
     """Reads payloads under one stream's limits and policy."""
 
-    __slots__ = ("_decoder", "_policy")
+    __slots__ = ("_limits", "_made_decoder", "_policy")
 
     def __init__(self, limits: Limits, policy: Policy) -> None:
-        self._decoder = StrictDecoder(limits)
+        self._limits = limits
+        self._made_decoder: StrictDecoder | None = None
         self._policy = policy
+
+    @property
+    def _decoder(self) -> StrictDecoder:
+        """Made when first needed: an idle stream is to be small."""
+        if self._made_decoder is None:
+            self._made_decoder = StrictDecoder(self._limits)
+        return self._made_decoder
 
     def read(self, text: str) -> Sequence[Object]:
         """The chunks of a payload that is neither blank nor the sentinel; none if it is to be ignored.
@@ -47,6 +55,8 @@ class ChunkReader:
             if self._policy.use("ignore_non_object_events"):
                 return ()
             raise fault("event_not_object")
+        if text.lstrip(BLANKS).startswith(":") and self._policy.use("ignore_comment_data"):
+            return ()
         if code != "bad_json":
             raise fault(code)
         return self._read_broken(text)
@@ -71,8 +81,6 @@ class ChunkReader:
 
     def _read_broken(self, text: str) -> Sequence[Object]:
         """What a payload that is no JSON can still be by tolerance; else raises the most telling code."""
-        if text.lstrip(BLANKS).startswith(":") and self._policy.use("ignore_comment_data"):
-            return ()
         if self._policy.allows("split_adjacent_json_lines"):
             chunks = self._adjacent_lines(text)
             if chunks:
@@ -250,7 +258,10 @@ def arguments_field(function: Object, policy: Policy) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and policy.use("args_object_serialize"):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        except (TypeError, ValueError):
+            pass  # no JSON, which only a chunk that was parsed elsewhere can hold
     raise fault("arguments_type")
 
 

@@ -5,47 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Union
 
-from ._repr import shape
+from ._repr import EventBase
 from .errors import GlmsseError
+from .framing import ArgumentsDelta, ContentDelta, ReasoningDelta
 
-
-class _Event:
-    """What all events share: a dotted `type`, JSON types by `to_dict()`, and a repr without text."""
-
-    __slots__ = ()
-    __match_args__: ClassVar[tuple[str, ...]]
-    type: ClassVar[str]
-    choice: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The event as JSON types: `type` first, then its fields."""
-        return {"type": self.type, **{name: getattr(self, name) for name in self.__match_args__}}
-
-    def __repr__(self) -> str:
-        shown = (f"{name}={shape(getattr(self, name))}" for name in self.__match_args__)
-        return f"{type(self).__name__}({', '.join(shown)})"
+__all__ = [
+    "ArgumentsDelta",
+    "ChatEvent",
+    "ContentDelta",
+    "Done",
+    "Failed",
+    "Finish",
+    "ReasoningDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "Usage",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ReasoningDelta(_Event):
-    """A non-empty piece of the model's reasoning."""
-
-    text: str
-    choice: int = 0
-    type: ClassVar[str] = "reasoning.delta"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ContentDelta(_Event):
-    """A non-empty piece of the visible answer."""
-
-    text: str
-    choice: int = 0
-    type: ClassVar[str] = "content.delta"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ToolCallStart(_Event):
+class ToolCallStart(EventBase):
     """A tool call begins: its `id` and `name` are known, or its choice finished without them (then None)."""
 
     index: int
@@ -56,17 +35,7 @@ class ToolCallStart(_Event):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ArgumentsDelta(_Event):
-    """A non-empty piece of a call's argument text. Never run a tool on it: take `Verdict.tool_calls`."""
-
-    index: int
-    arguments: str
-    choice: int = 0
-    type: ClassVar[str] = "tool_call.arguments.delta"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ToolCallEnd(_Event):
+class ToolCallEnd(EventBase):
     """The choice finished with `stop` or `tool_calls`, so this call is whole. The verdict says if it may be run."""
 
     index: int
@@ -75,7 +44,7 @@ class ToolCallEnd(_Event):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Finish(_Event):
+class Finish(EventBase):
     """The choice finished, for `reason`; None only where raw text ended without one."""
 
     reason: str | None
@@ -84,7 +53,7 @@ class Finish(_Event):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Usage(_Event):
+class Usage(EventBase):
     """Token counts of the whole response; the last one counts. `raw` is the wire's object."""
 
     prompt_tokens: int
@@ -100,7 +69,7 @@ class Usage(_Event):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Done(_Event):
+class Done(EventBase):
     """`[DONE]` arrived: the server closed its list of events. Not success; the verdict says that."""
 
     choice: int = 0
@@ -108,7 +77,7 @@ class Done(_Event):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Failed(_Event):
+class Failed(EventBase):
     """Reading stopped at a fault; always the last event. The verdict has the same `error`."""
 
     error: GlmsseError

@@ -6,14 +6,26 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _framer_py
+from . import _deltas_py, _framer_py, _lane_py
 from .errors import GlmsseError, MisuseError, fault, limit_fault
 from .limits import checked_limits
 
 if TYPE_CHECKING:
+    from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
     from ._framer import ServerSentEvent, SSEFramer
+    from ._lane_py import ChatLane, TextStore
 
-__all__ = ["IMPLEMENTATION", "IMPLEMENTATION_REASON", "SSEFramer", "ServerSentEvent"]
+__all__ = [
+    "IMPLEMENTATION",
+    "IMPLEMENTATION_REASON",
+    "ArgumentsDelta",
+    "ChatLane",
+    "ContentDelta",
+    "ReasoningDelta",
+    "SSEFramer",
+    "ServerSentEvent",
+    "TextStore",
+]
 
 
 def _load_json(text: str, offset: int) -> tuple[Any, GlmsseError | None]:
@@ -30,8 +42,13 @@ def _rebuild_event(*fields: Any) -> ServerSentEvent:
     return ServerSentEvent(*fields)
 
 
+def _rebuild_delta(kind: str, *fields: Any) -> Any:
+    """Unpickles a delta of either build in this one."""
+    return next(cls for cls in (ContentDelta, ReasoningDelta, ArgumentsDelta) if cls.type == kind)(*fields)
+
+
 def _choose() -> tuple[Any, str]:
-    handed_over = (checked_limits, fault, limit_fault, MisuseError, _load_json, _rebuild_event)
+    handed_over = (checked_limits, fault, limit_fault, MisuseError, _load_json, _rebuild_event, _rebuild_delta)
     _framer_py.bind(*handed_over)
     if os.environ.get("GLMSSE_PURE_PYTHON", "0") not in ("", "0"):
         return _framer_py, "GLMSSE_PURE_PYTHON is set"
@@ -51,3 +68,6 @@ IMPLEMENTATION = "pure" if _core is _framer_py else "compiled"
 if not TYPE_CHECKING:
     SSEFramer = _core.SSEFramer
     ServerSentEvent = _core.ServerSentEvent
+    _lane, _deltas = (_lane_py, _deltas_py) if _core is _framer_py else (_core, _core)
+    ChatLane, TextStore = _lane.ChatLane, _lane.TextStore
+    ContentDelta, ReasoningDelta, ArgumentsDelta = _deltas.ContentDelta, _deltas.ReasoningDelta, _deltas.ArgumentsDelta

@@ -69,6 +69,9 @@ FINISH_ALIASES = {
 }
 
 
+_PROFILE_SETS = {profile: frozenset(tolerances) for profile, tolerances in PROFILES.items()}
+
+
 class Policy:
     """The tolerances that are on for one stream, and those that were really used."""
 
@@ -78,9 +81,11 @@ class Policy:
         tolerances = PROFILES.get(profile) if isinstance(profile, str) else None
         if tolerances is None:
             raise MisuseError(f"profile takes one of {', '.join(PROFILES)}")
-        allowed = {*tolerances, *_checked_names("allow", allow)}
-        self._allowed = frozenset(allowed.difference(_checked_names("deny", deny)))
-        self._used: set[str] = set()
+        self._allowed = _PROFILE_SETS[profile]
+        allowed, denied = _checked_names("allow", allow), _checked_names("deny", deny)
+        if allowed or denied:
+            self._allowed = self._allowed.union(allowed).difference(denied)
+        self._used: frozenset[str] = frozenset()  # shared by all streams that need none
 
     def allows(self, tolerance: str) -> bool:
         """Whether the tolerance is on; asking does not count as using it."""
@@ -89,9 +94,17 @@ class Policy:
     def use(self, tolerance: str) -> bool:
         """Whether the tolerance is on; it then counts as used, so ask only where the strict rule decides otherwise."""
         if tolerance in self._allowed:
-            self._used.add(tolerance)
+            if tolerance not in self._used:
+                self._used |= {tolerance}
             return True
         return False
+
+    @property
+    def count_used(self) -> int:
+        return len(self._used)
+
+    def has_used(self, tolerance: str) -> bool:
+        return tolerance in self._used
 
     @property
     def used(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ the interpreter's own limits can show, equal keys and numbers beyond a double ar
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Callable
 from math import isinf
@@ -33,26 +34,36 @@ class StrictDecoder:
     Infinity or a number beyond a double. The value is built all the same (the last key wins): the caller judges.
     """
 
-    __slots__ = ("_max_depth", "_max_number", "_number_too_long", "_scan_once", "duplicate_key", "nonfinite")
+    __slots__ = ("_hooks", "_max_depth", "_max_number", "_scan_once")
 
     def __init__(self, limits: Limits) -> None:
         self._max_depth = limits.max_json_depth
         self._max_number = limits.max_number_chars
-        self.duplicate_key = self.nonfinite = self._number_too_long = False
+        # The scanner holds the hooks and not this object, so that there is no cycle to collect.
+        self._hooks = hooks = _Hooks(self._max_number)
         decoder = json.JSONDecoder(
-            object_pairs_hook=self._object,
-            parse_int=self._integer,
-            parse_float=self._float,
-            parse_constant=self._constant,
+            object_pairs_hook=hooks.object,
+            parse_int=hooks.integer,
+            parse_float=hooks.float,
+            parse_constant=hooks.constant,
         )
         self._scan_once: Callable[[str, int], tuple[Any, int]] = decoder.scan_once  # type: ignore[attr-defined]
+
+    @property
+    def duplicate_key(self) -> bool:
+        return self._hooks.duplicate_key
+
+    @property
+    def nonfinite(self) -> bool:
+        return self._hooks.nonfinite
 
     def decode(self, text: str) -> Any:
         """The value of `text`, which must be one JSON text with nothing but blanks around it; else JSONFault.
 
         Judged in this order: nesting, length of numbers, grammar.
         """
-        self.duplicate_key = self.nonfinite = self._number_too_long = False
+        hooks = self._hooks
+        hooks.duplicate_key = hooks.nonfinite = hooks.number_too_long = False
         text = text.strip(_BLANKS)
         # Brackets inside of strings count here too, so this only says when a closer look is not needed.
         if text.count("{") + text.count("[") > self._max_depth:
@@ -66,7 +77,7 @@ class StrictDecoder:
         else:
             if end != len(text):
                 code = "bad_json"
-        if code or self._number_too_long:
+        if code or hooks.number_too_long:
             self._judge_size(text)
         if code:
             raise JSONFault(code)
@@ -80,28 +91,38 @@ class StrictDecoder:
         if number > self._max_number:
             raise JSONFault("json_number_too_long")
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+
+class _Hooks:
+    """What the standard decoder calls for objects and numbers; notes what strict JSON has to know."""
+
+    __slots__ = ("_max_number", "duplicate_key", "nonfinite", "number_too_long")
+
+    def __init__(self, max_number: int) -> None:
+        self._max_number = max_number
+        self.duplicate_key = self.nonfinite = self.number_too_long = False
+
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
             self.duplicate_key = True
         return value
 
-    def _integer(self, digits: str) -> int:
+    def integer(self, digits: str) -> int:
         if len(digits) > self._max_number:
-            self._number_too_long = True
+            self.number_too_long = True
             return 0
         return int(digits)
 
-    def _float(self, digits: str) -> float:
+    def float(self, digits: str) -> builtins.float:
         if len(digits) > self._max_number:
-            self._number_too_long = True
+            self.number_too_long = True
             return 0.0
         value = float(digits)
         if isinf(value):
             self.nonfinite = True
         return value
 
-    def _constant(self, name: str) -> float:
+    def constant(self, name: str) -> builtins.float:
         self.nonfinite = True
         return float(name)
 
@@ -158,6 +179,17 @@ def has_lone_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def nests_deeper(value: object, depth: int) -> bool:
+    """Whether a value that was decoded elsewhere nests deeper than that; it may even hold itself."""
+    level = [value]
+    for _ in range(depth + 1):
+        holders = {id(item): item for item in level if isinstance(item, (dict, list, tuple))}
+        if not holders:
+            return False
+        level = [inner for item in holders.values() for inner in (item.values() if isinstance(item, dict) else item)]
+    return True
 
 
 def holds_lone_surrogate(text: str, value: object) -> bool:

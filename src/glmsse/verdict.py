@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ._repr import shape
@@ -14,6 +14,7 @@ from .assembly import Assembly, CallAssembly
 from .completion import ToolCall
 from .errors import (
     BEFORE_SSE,
+    EVENT_DECODING,
     GENERATION,
     PROVIDER,
     TOOL_VALIDATION,
@@ -150,7 +151,8 @@ def judge(evidence: Evidence) -> Verdict:
     if error is None:
         calls, error = _judge_calls(evidence)
     report = _report(evidence, error)
-    verdict = Verdict(
+    finish_reason = _finish_reason(evidence, accepted=error is None)
+    return Verdict(
         outcome=error.outcome if error else "accepted",
         stage=error.stage if error else None,
         code=error.code if error else None,
@@ -158,16 +160,17 @@ def judge(evidence: Evidence) -> Verdict:
         missing=missing,
         tolerated=evidence.policy.used,
         tool_calls=calls if error is None and assembly.collect else (),
-        finish_reason=_finish_reason(evidence, accepted=error is None),
+        finish_reason=finish_reason,
         usage=assembly.usage,
         done=evidence.done,
         category=report.category if report else None,
         provider_code=report.provider_code if report else None,
         request_id=report.request_id if report else None,
         retry_after=evidence.retry_after,
+        replay=_replay(error, report, finish_reason, evidence),
+        checks=_checks(error, missing, evidence),
         digest=evidence.digest,
     )
-    return replace(verdict, replay=_replay(verdict, evidence), checks=_checks(verdict, evidence))
 
 
 def _missing(evidence: Evidence) -> Iterator[str]:
@@ -223,7 +226,7 @@ def _judge_finish(evidence: Evidence) -> GlmsseError | None:
 
 def _judge_calls(evidence: Evidence) -> tuple[tuple[ToolCall, ...], GlmsseError | None]:
     """The calls that may be run, by choice and index, or the error of the first that may not."""
-    judge_call = _CallJudge(evidence)
+    judge_call: _CallJudge | None = None
     accepted = []
     for index, choice in evidence.assembly.promised_choices():
         if choice is None:
@@ -233,6 +236,7 @@ def _judge_calls(evidence: Evidence) -> tuple[tuple[ToolCall, ...], GlmsseError 
         if not choice.calls and choice.finish_reason == "tool_calls":
             return (), rejected("tool_finish_without_calls", TOOL_VALIDATION, choice=index)
         for call in choice.sorted_calls():
+            judge_call = judge_call or _CallJudge(evidence)
             judged = judge_call(index, call)
             if isinstance(judged, str):
                 return (), rejected(judged, TOOL_VALIDATION, choice=index, index=call.index)
@@ -254,6 +258,8 @@ class _CallJudge:
             return "tool_name_missing"
         if self._offered is not None and call.name not in self._offered:
             return "tool_not_offered"
+        if call.from_content and not call.complete:
+            return "arguments_not_json"  # its markup was cut, whatever the text so far may parse to
         call_id = call.id or self._made_up_id(choice, call.index)
         if not call_id:
             return "tool_id_missing"
@@ -262,9 +268,11 @@ class _CallJudge:
             arguments = "{}"
         code = self._argument_fault(arguments)
         rest = call.text_after_empty_object
-        if code == "arguments_not_json" and rest is not None and self._policy.use("args_leading_empty_object"):
-            arguments = rest
-            code = self._argument_fault(arguments)
+        if code == "arguments_not_json" and rest is not None and self._policy.allows("args_leading_empty_object"):
+            code = self._argument_fault(rest)
+            if code != "arguments_not_json":
+                self._policy.use("args_leading_empty_object")
+                arguments = rest
         if code:
             return code
         return ToolCall(
@@ -301,36 +309,40 @@ def _report(evidence: Evidence, error: GlmsseError | None) -> ProviderReport | N
     return None
 
 
-def _replay(verdict: Verdict, evidence: Evidence) -> str:
+def _replay(
+    error: GlmsseError | None, report: ProviderReport | None, finish_reason: str | None, evidence: Evidence
+) -> str:
     """Whether the same request may be sent again (design §3)."""
-    if verdict.accepted:
+    if error is None:
         return "pointless"
-    if verdict.stage in (BEFORE_SSE, PROVIDER) and not evidence.assembly.generated:
-        if verdict.category in SAFE_CATEGORIES:
+    if report is not None and not evidence.assembly.generated:
+        if report.category in SAFE_CATEGORIES:
             return "safe"
-        return "ambiguous" if verdict.category in AMBIGUOUS_CATEGORIES else "pointless"
-    if verdict.stage == GENERATION and verdict.finish_reason in POINTLESS_REASONS:
+        return "ambiguous" if report.category in AMBIGUOUS_CATEGORIES else "pointless"
+    if error.stage == GENERATION and finish_reason in POINTLESS_REASONS:
         return "pointless"
     return "ambiguous"
 
 
-def _checks(verdict: Verdict, evidence: Evidence) -> Checks:
+def _checks(error: GlmsseError | None, missing: tuple[str, ...], evidence: Evidence) -> Checks:
     def came(what: str) -> bool | None:
-        if what not in verdict.missing:
+        if what not in missing:
             return True
-        return None if verdict.accepted else False
+        return None if error is None else False
 
-    read = verdict.stage != BEFORE_SSE
-    status_fine = verdict.code != "http_status"
-    parsed = verdict.outcome not in ("protocol_error", "limit_exceeded") and verdict.code != "unterminated_event"
-    tools_judged = verdict.stage == TOOL_VALIDATION or (verdict.accepted and evidence.assembly.has_calls)
+    stage = error.stage if error else None
+    code = error.code if error else None
+    read = stage != BEFORE_SSE
+    status_fine = code != "http_status"
+    parsed = stage != EVENT_DECODING and code != "unterminated_event"
+    tools_judged = stage == TOOL_VALIDATION or (error is None and evidence.assembly.has_calls)
     return (
         ("http_status", status_fine if evidence.status_checked else None),
-        ("media_type", verdict.code != "content_type" if evidence.status_checked and status_fine else None),
+        ("media_type", code != "content_type" if evidence.status_checked and status_fine else None),
         ("events_parse", parsed if read else None),
-        ("no_error", read and verdict.stage != PROVIDER),
-        ("finish_reason", came("finish_reason") and verdict.stage != GENERATION if read else None),
+        ("no_error", read and stage != PROVIDER),
+        ("finish_reason", came("finish_reason") and stage != GENERATION if read else None),
         ("usage", came("usage") if read else None),
         ("done", came("done") if read else None),
-        ("tools", verdict.accepted if tools_judged else None),
+        ("tools", error is None if tools_judged else None),
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from ..chat import ChatStream
 from ..events import ArgumentsDelta
 from ..framing import IMPLEMENTATION
 from ..scenarios import FAILING, MEASURED, Scenario, uneven_pieces
+from .evidence import terminal_evidence
+from .extras import PACKAGES, missing_from
 from .outcome import ACCEPTED, NOT_ACCEPTED
 from .terminal import quoted, table
 
@@ -20,18 +23,27 @@ FAILING_HEAD = ("what went wrong", "verdict", "stage", "code", "at byte", "repla
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("demo", help="read made-up streams, good and broken, and show their verdicts")
     parser.add_argument("--json", action="store_true", help="print one JSON object a stream (default: two tables)")
+    parser.add_argument(
+        "--in-process",
+        action="store_true",
+        help="open no connection (default: the good streams come over HTTP on loopback if both extras are there)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if every stream got the verdict that its table promises."""
-    measured = [_Reading(scenario) for scenario in MEASURED]
-    failing = [_Reading(scenario) for scenario in FAILING]
+    base, way, measured = _measured(args.in_process)
+    failing = [_in_process(scenario) for scenario in FAILING]
     if args.json:
         for reading in (*measured, *failing):
-            print(json.dumps({"case": reading.title, "events": reading.json_events, **reading.verdict.to_dict()}))
+            fields = {"case": reading.title, "events": reading.json_events, **reading.verdict.to_dict()}
+            print(json.dumps({**fields, "over_http": base is not None and reading in measured}))
     else:
-        print(f"glmsse demo ({IMPLEMENTATION} build): every stream is made in code and fed in uneven pieces\n")
+        print(
+            f"glmsse demo ({IMPLEMENTATION} build): every stream is made in code; in process it is fed in uneven pieces"
+        )
+        print(f"the first five {way}\n")
         print(table(MEASURED_HEAD, [reading.measured_row() for reading in measured]))
         print()
         print(table(FAILING_HEAD, [reading.failing_row() for reading in failing]))
@@ -39,20 +51,43 @@ def run(args: argparse.Namespace) -> int:
     return ACCEPTED if as_promised else NOT_ACCEPTED
 
 
+def _measured(in_process: bool) -> tuple[str | None, str, list[_Reading]]:
+    """The server's address if there was one, how the streams came, and the readings."""
+    missing = [package for extra in PACKAGES for package in missing_from(extra)]
+    if in_process:
+        why = "as asked"
+    elif missing:
+        why = f"without {' and '.join(missing)}"
+    else:
+        from .over_http import read_over_http  # only here, since it imports what the extras bring
+
+        try:
+            base, readings = read_over_http(MEASURED, _Reading)
+        except OSError:
+            why = "since loopback could not be used"
+        else:
+            return base, f"over HTTP, from {base}", readings
+    return None, f"in process, {why}", [_in_process(scenario) for scenario in MEASURED]
+
+
+def _in_process(scenario: Scenario) -> _Reading:
+    return _Reading(scenario, ChatStream(limits=scenario.limits), uneven_pieces(scenario.body))
+
+
 class _Reading:
     """One scenario, read to its end."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, stream: ChatStream, pieces: Iterable[bytes]) -> None:
         self.title = scenario.title
-        stream = ChatStream(limits=scenario.limits)
-        events = [event for piece in uneven_pieces(scenario.body) for event in stream.feed(piece)]
+        events = [event for piece in pieces for event in stream.feed(piece)]
         self.verdict = stream.close()
         self.choice = stream.snapshot.choices[0]
         self.json_events = stream.events_seen - stream.done
         self.argument_pieces = sum(isinstance(event, ArgumentsDelta) for event in events)
 
     def measured_row(self) -> tuple[str, ...]:
-        return self.title, str(self.json_events), self._received(), self._evidence(), self.verdict.outcome
+        evidence = terminal_evidence(self.verdict, self.choice, self.argument_pieces)
+        return self.title, str(self.json_events), self._received(), evidence, self.verdict.outcome
 
     def failing_row(self) -> tuple[str, ...]:
         verdict = self.verdict
@@ -69,15 +104,4 @@ class _Reading:
         for call in self.choice.tool_calls:
             pieces = "1 piece" if self.argument_pieces == 1 else f"{self.argument_pieces} pieces"
             parts.append(f"{call.name} {call.arguments} in {pieces}")
-        return ", ".join(parts)
-
-    def _evidence(self) -> str:
-        """What the end of the stream shows: finish reason, arguments, tokens, sentinel."""
-        verdict = self.verdict
-        parts = [verdict.finish_reason or "no finish reason"]
-        if self.choice.tool_calls:
-            assembled = "assembled " if self.argument_pieces > 1 else ""
-            parts.append(f"{'valid' if verdict.tool_calls else 'unusable'} {assembled}arguments")
-        parts.append(f"{verdict.usage.total_tokens} tokens" if verdict.usage else "no usage")
-        parts.append("[DONE]" if verdict.done else "no [DONE]")
         return ", ".join(parts)

@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
 
 def run_events(args: argparse.Namespace) -> int:
     stream = stream_for(args)
-    show = _show_json if args.json else _show_line
+    show = show_json if args.json else show_line
     for data in read_pieces(args.file):
         for event in stream.feed(data):
             show(event, args.reasoning)
@@ -41,7 +41,7 @@ def run_events(args: argparse.Namespace) -> int:
     return exit_code(verdict)
 
 
-def _show_json(event: ChatEvent, reasoning: bool) -> None:
+def show_json(event: ChatEvent, reasoning: bool) -> None:
     fields = event.to_dict()
     if isinstance(event, ReasoningDelta) and not reasoning:
         fields["text"] = None
@@ -49,7 +49,7 @@ def _show_json(event: ChatEvent, reasoning: bool) -> None:
     print(json.dumps(fields), flush=True)
 
 
-def _show_line(event: ChatEvent, reasoning: bool) -> None:
+def show_line(event: ChatEvent, reasoning: bool) -> None:
     if isinstance(event, Failed):
         print(f"{event.type}  {event.error.code}", flush=True)
         return

@@ -16,6 +16,7 @@ from .outcome import Unreadable
 from .terminal import Progress, safe
 
 READ_BYTES = 64 * 1024
+MOST_DIGITS = 18
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,14 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--choices", type=int, default=1, metavar="N", help="how many choices to expect (default: 1)")
 
 
+def stream_words(args: argparse.Namespace) -> list[str]:
+    """The same options as words, for another process."""
+    words = ["--profile", args.profile, "--choices", str(args.choices)]
+    for option, values in (("--allow", args.allow), ("--deny", args.deny), ("--limit", args.limit)):
+        words += [word for value in values for word in (option, value)]
+    return words
+
+
 def stream_for(args: argparse.Namespace, **options: Any) -> ChatStream:
     """A stream as the options ask for; MisuseError names what they got wrong."""
     return ChatStream(
@@ -58,7 +67,7 @@ def limits_from(settings: list[str]) -> Limits:
         name, _, value = setting.partition("=")
         if name not in known:
             raise Unreadable(f"--limit takes one of {', '.join(sorted(known))}")
-        if value != "none" and not (value.isascii() and value.isdigit()):
+        if value != "none" and not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS):
             raise Unreadable(f"--limit {name} takes a positive number, or none")
         values[name] = None if value == "none" else int(value)
     return Limits(**values)
@@ -66,14 +75,17 @@ def limits_from(settings: list[str]) -> Limits:
 
 def read_pieces(path: str) -> Iterator[bytes]:
     """The bytes of a file, or of standard input for `-`, as they come."""
-    if path == "-":
-        yield from _pieces(sys.stdin.buffer, "standard input", None)
-        return
     try:
-        with open(path, "rb") as file:
-            yield from _pieces(file, path, os.fstat(file.fileno()).st_size)
+        if path != "-":
+            with open(path, "rb") as file:
+                yield from _pieces(file, path, os.fstat(file.fileno()).st_size)
+        elif sys.stdin is not None:
+            yield from _pieces(sys.stdin.buffer, "standard input", None)
+        else:
+            raise Unreadable("standard input is closed")
     except OSError as problem:
-        raise Unreadable(f"{safe(path)}: {problem.strerror or 'cannot be read'}") from None
+        name = "standard input" if path == "-" else safe(path)
+        raise Unreadable(f"{name}: {problem.strerror or 'cannot be read'}") from None
 
 
 def _pieces(file: BinaryIO, name: str, total: int | None) -> Iterator[bytes]:

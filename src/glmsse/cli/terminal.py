@@ -59,3 +59,22 @@ class Progress:
     def clear(self) -> None:
         if self._shown:
             print("\r\x1b[K", end="", file=self._out, flush=True)
+
+
+class States:
+    """What a stream is doing, in one line that is overwritten; on a terminal only."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = sys.stderr if out is None else out
+        self._active = self._out.isatty()
+        self._shown = ""
+
+    def show(self, state: str) -> None:
+        if self._active and state != self._shown:
+            self._shown = state
+            print(f"\r\x1b[K[{safe(state)}]", end="", file=self._out, flush=True)
+
+    def clear(self) -> None:
+        if self._shown:
+            self._shown = ""
+            print("\r\x1b[K", end="", file=self._out, flush=True)
