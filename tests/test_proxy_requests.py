@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from glmsse.proxy.anthropic_request import chat_request
 from glmsse.proxy.metrics import Metrics
 from glmsse.proxy.requests import Refusal, headers_downstream, headers_upstream
