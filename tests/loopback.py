@@ -18,7 +18,8 @@ ERROR_BODY = b'{"error":{"code":"1302","message":"too many"},"request_id":"req-1
 
 
 class Provider(ThreadingHTTPServer):
-    """`left` is set once a client has closed a connection that this side kept open; `step` lets `one_by_one` go on."""
+    """`left` is set once a client has closed a connection that this side kept open;
+    `step` lets `one_by_one` go on, `go` all of `paced`."""
 
     daemon_threads = True
 
@@ -26,6 +27,7 @@ class Provider(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.left = threading.Event()
         self.step = threading.Semaphore(0)
+        self.go = threading.Event()
         self.requests: list[dict[str, Any]] = []
 
     @property
@@ -103,6 +105,15 @@ class _Handler(BaseHTTPRequestHandler):
         for block in WHOLE.removesuffix(b"\n\n").split(b"\n\n"):
             assert self.server.step.acquire(timeout=20)
             self.piece(block + b"\n\n")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def send_paced(self) -> None:
+        """One event, and the others when all may go on."""
+        first, _, rest = WHOLE.partition(b"\n\n")
+        self.head(Transfer_Encoding="chunked")
+        self.piece(first + b"\n\n")
+        assert self.server.go.wait(60)
+        self.piece(rest)
         self.wfile.write(b"0\r\n\r\n")
 
     def send_until_close(self) -> None:

@@ -240,6 +240,61 @@ def test_call_that_goes_on_after_its_finish_is_read_alike() -> None:
     assert [call[3] for call in outcome["calls"]] == ['{"a":123}']
 
 
+EMPTY_PIECES = ([{"index": 0}], [{"index": 0, "function": {"arguments": ""}}], [{"index": 3, "function": None}], [{}])
+
+
+@pytest.mark.parametrize("pieces", EMPTY_PIECES)
+@pytest.mark.parametrize("before", [b"", opening(0, "f", "c0"), opening(1, "f", "c1")])
+def test_piece_of_a_call_without_arguments_is_not_lost_beside_text(before: bytes, pieces: list[Any]) -> None:
+    beside = b"".join(chunk({"content": text, "tool_calls": pieces}) for text in "bcde")
+    for end in (END, TOOL_END, b""):
+        assert_all_paths_agree(before + START + beside + end)
+    outcome = assert_all_paths_agree(START + chunk({"content": "b", "tool_calls": [{"index": 0}]}) + END)
+    assert outcome["verdict"]["code"] == "tools_without_tool_finish"
+
+
+@pytest.mark.parametrize("field", ["object", "type", "id", "model"])
+def test_field_that_holds_the_same_string_as_the_text_is_still_read(field: str) -> None:
+    def same(text: str) -> bytes:
+        return event('{"F":"T","choices":[{"index":0,"delta":{"content":"T"}}]}'.replace("F", field).replace("T", text))
+
+    outcome = assert_all_paths_agree(
+        b"".join(map(same, ("a", "b", "c", "error", "d"))) + END, allow=["response_id_unstable"]
+    )
+    assert outcome["verdict"]["code"] == ("provider_error" if field in ("object", "type") else None)
+
+
+def test_finish_reason_that_is_the_same_string_as_the_text_is_still_read() -> None:
+    def same(text: str) -> bytes:
+        return chunk({"content": text}, finish_reason=text)
+
+    allow = ["finish_aliases", "finish_keep_tool_calls", "finish_advisory"]
+    body = chunk({"content": "x"}, finish_reason="tool_calls")
+    body += b"".join(map(same, ("stop", "eos", "stop", "eos", "length")))
+    assert assert_all_paths_agree(body + END, allow=allow)["verdict"]["code"] == "finish_conflict"
+
+
+def test_unlimited_sizes_do_not_keep_the_lane_out(glmsse: ModuleType) -> None:
+    limits = glmsse.Limits(max_event_bytes=None, max_stream_bytes=None, max_content_bytes=None, max_events=None)
+    stream = glmsse.ChatStream(limits=limits)
+    stream.feed(START + chunk({"content": "d"}) * 10 + END)
+    assert stream._lane.hits >= 10
+
+
+def test_model_and_created_are_those_of_the_first_chunk_with_choices() -> None:
+    first, late = event('{"id":"r-1","choices":[{"index":0,"delta":{"content":"a"}}]}'), chunk({"content": "b"})
+    assert assert_all_paths_agree(first + late * 3 + END)["snapshot"]["model"] is None
+    assert assert_all_paths_agree(late + first * 3 + END)["snapshot"]["model"] == "glm-5.2"
+
+
+def test_leading_empty_object_is_left_out_in_the_lane_too() -> None:
+    body = opening(0, "f", "c0") + piece(0, "{}") + piece(0, '{"a"') + piece(0, ":1}") + TOOL_END
+    outcome = assert_all_paths_agree(body, allow=["args_leading_empty_object"])
+    assert outcome["calls"] == [(0, "c0", "f", '{"a":1}')]
+    body = opening(0, "f", "c0") + b"".join(piece(0, text) for text in ("{", "}", '{"a":1}')) + TOOL_END
+    assert assert_all_paths_agree(body, allow=["args_leading_empty_object"])["verdict"]["code"] == "arguments_not_json"
+
+
 def random_delta(pick: random.Random) -> dict[str, Any]:
     texts = ("a", " word", "", "é", "中", "\U0001f642", '"', "\\", "\n", "\u2028", "{", "data: ", "\x7f")
     text = "".join(pick.choice(texts) for _ in range(pick.randint(1, 3)))

@@ -229,7 +229,7 @@ cdef class ChatLane:
     cdef Span _alias, _twin
     cdef Span _body
     cdef long long _choice, _index
-    cdef bint _has_index, _has_choice
+    cdef bint _has_index, _has_choice, _has_piece
     cdef bint _plain  # no backslash and no control character in all of it
     cdef bint _wide  # whether the string decoded last is more than ASCII
 
@@ -302,7 +302,7 @@ cdef class ChatLane:
         size = _unescape(start, &stop, store._start + store._used, &self._wide)
         if end - stop < after or memcmp(stop, PyBytes_AS_STRING(template.tail), after) != 0:
             return 0
-        if stop + after - at > most + 2 or not self._add(template.sink, size):
+        if stop + after - at - 2 > most or not self._add(template.sink, size):
             return 0
         self._fruitless = 0
         self.template_hits += 1
@@ -353,7 +353,7 @@ cdef class ChatLane:
         self._texts[CONTENT].size = self._texts[REASONING].size = self._texts[ARGUMENTS].size = 0
         self._alias.size = self._twin.size = self._body.size = 0
         self._choice = self._index = 0
-        self._has_index = self._has_choice = False
+        self._has_index = self._has_choice = self._has_piece = False
         at = self._blanks(payload)
         if at == self._end or at[0] != b"{":
             return False
@@ -368,7 +368,8 @@ cdef class ChatLane:
             if self._texts[found].size:
                 count += 1
                 kind = found
-        if count != 1 or (kind == ARGUMENTS and not self._has_index):
+        # A piece of a call says something even without arguments.
+        if count != 1 or self._has_piece != (kind == ARGUMENTS) or (kind == ARGUMENTS and not self._has_index):
             return False
         if not ascii and _first_invalid(payload, size) >= 0:
             return False
@@ -564,6 +565,8 @@ cdef class ChatLane:
             return NULL
         if level == CHOICE:
             self._has_choice = True
+        else:
+            self._has_piece = True
         at = self._blanks(at)
         return at + 1 if at < self._end and at[0] == b"]" else NULL
 

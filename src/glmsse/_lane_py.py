@@ -215,6 +215,11 @@ def _make_template(first: str, first_piece: Piece, second: str, second_piece: Pi
     for (start, stop), (start_two, stop_two) in differing:
         if _decoded(first[start:stop]) != first_piece.text or _decoded(second[start_two:stop_two]) != second_piece.text:
             return None
+    if len(differing) == 2:
+        # Only this pair is known to hold the same text twice and to be read once (OpenRouter).
+        keys = {_key_before(second, place[0]) for _, place in differing}
+        if keys not in ({"reasoning", "text"}, {"reasoning_content", "text"}):
+            return None
     (start, stop), (_, last_stop) = differing[0][1], differing[-1][1]
     prefix, suffix = second[:start], second[last_stop:]
     middle = None
@@ -242,6 +247,15 @@ def _strings(payload: str) -> list[tuple[int, int]]:
         places.append((at + 1, end - 1))
         at = payload.find('"', end)
     return places
+
+
+def _key_before(payload: str, start: int) -> str:
+    """The key whose value is the string that begins at `start`; "" if it has none, or one that is not spelt plainly."""
+    head = payload[: start - 1].rstrip(" \t\n\r")
+    if not head.endswith(":"):
+        return ""
+    head = head[:-1].rstrip(" \t\n\r")
+    return head[head.rfind('"', 0, -1) + 1 : -1]
 
 
 def _decoded(body: str) -> str:

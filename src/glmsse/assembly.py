@@ -252,6 +252,7 @@ class Assembly:
     __slots__ = (
         "_changes",
         "_deltas",
+        "_is_described",
         "_lane",
         "_limits",
         "_markup",
@@ -290,6 +291,7 @@ class Assembly:
         self.created: int | None = None
         self.usage: Usage | None = None
         self._markup = None if content_parser is None else _Markup(content_parser, limits, policy)
+        self._is_described = False
         self._pieces_seen = 0
         self._changes = 0  # whatever happened, pieces of text aside
         self._plain: Piece | None = None
@@ -346,7 +348,8 @@ class Assembly:
                 yield Piece(CONTENT, "", choice.content.store, choice.index)
             if not choice.has_aliases and choice.finish_reason in (None, "tool_calls"):
                 for call in choice.calls.values():
-                    if call.started and not call.complete:
+                    # What its first piece is, `args_leading_empty_object` has to know.
+                    if call.started and not call.complete and call.arguments.size:
                         yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call.index)
 
     def end(self, events: list[ChatEvent]) -> None:
@@ -395,12 +398,11 @@ class Assembly:
                 self._changes += 1
             elif not self._policy.use("response_id_unstable"):
                 raise fault("response_id_changed")
-        # For the snapshot only, so never judged.
-        if self.model is None:
-            model = chunk.get("model")
+        if not self._is_described:
+            # For the snapshot only, so never judged; of the first chunk with choices, and not looked for again.
+            self._is_described = True
+            model, created = chunk.get("model"), chunk.get("created")
             self.model = model if isinstance(model, str) and model and not has_lone_surrogate(model) else None
-        if self.created is None:
-            created = chunk.get("created")
             self.created = created if type(created) is int else None
 
     def _take_usage(self, chunk: Object, events: list[ChatEvent]) -> None:
@@ -551,8 +553,9 @@ class Assembly:
             call = choice.open_call(target)
         call_id = self._agreed_id(call, call_id, name)
         name = self._agreed_name(call, name)
-        shown = call.take(arguments)
         header = (call.id, call.name, call.started, call.complete)
+        is_first = not call.arguments.size
+        shown = call.take(arguments)
         if shown or (call_id, name) != (call.id, call.name):
             self._pieces_seen += 1
 
@@ -561,9 +564,10 @@ class Assembly:
             choice.calls[target] = choice.last_call = call
         self._lane.activity = "calling"
         self._show_piece(choice, call, shown, events)
-        if is_new or header != (call.id, call.name, call.started, call.complete) or not call.started:
+        now = (call.id, call.name, call.started, call.complete)
+        if is_new or is_first or not shown or header != now or not call.started:
             self._changes += 1
-        elif shown:
+        else:
             self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:

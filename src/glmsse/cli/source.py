@@ -19,12 +19,11 @@ READ_BYTES = 64 * 1024
 MOST_DIGITS = 18
 
 
-def add_stream_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say how strictly a stream is read."""
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say how strictly any stream is read."""
     parser.add_argument("--profile", default="zai", choices=PROFILES, help="set of tolerances (default: zai)")
     parser.add_argument("--allow", action="append", default=[], metavar="NAME", help="turn a tolerance on (repeatable)")
     parser.add_argument("--deny", action="append", default=[], metavar="NAME", help="turn a tolerance off (repeatable)")
-    parser.add_argument("--choices", type=int, default=1, metavar="N", help="how many choices to expect (default: 1)")
     parser.add_argument(
         "--limit",
         action="append",
@@ -32,6 +31,12 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N",
         help="set a cap such as max_event_bytes=65536, or =none for no limit (repeatable)",
     )
+
+
+def add_stream_options(parser: argparse.ArgumentParser) -> None:
+    """The same for one stream, whose request is not at hand."""
+    add_reading_options(parser)
+    parser.add_argument("--choices", type=int, default=1, metavar="N", help="how many choices to expect (default: 1)")
 
 
 def stream_words(args: argparse.Namespace) -> list[str]:
@@ -49,12 +54,13 @@ def stream_for(args: argparse.Namespace, **options: Any) -> ChatStream:
         allow=args.allow,
         deny=args.deny,
         choices=args.choices,
-        limits=_limits(args.limit),
+        limits=limits_from(args.limit),
         **options,
     )
 
 
-def _limits(settings: list[str]) -> Limits:
+def limits_from(settings: list[str]) -> Limits:
+    """The caps that --limit asks for."""
     known = {field.name for field in fields(Limits)}
     values: dict[str, Any] = {}
     for setting in settings:

@@ -1,0 +1,34 @@
+"""`/v1/chat/completions`: the same protocol on both sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import openai_event
+from .exchange import Exchange, Passage
+from .markup import MarkupTap
+from .requests import RawHeaders, headers_upstream, json_object
+from .tap import Tap
+
+if TYPE_CHECKING:
+    from .app import Proxy
+
+
+def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Exchange, RawHeaders, bytes]:
+    """An exchange that sends the body on as it came."""
+    settings = proxy.settings
+    request = json_object(body) or {}
+    choices = _choices(request, settings.limits.max_choices)
+    passage: Passage
+    if settings.content_markup == "glm":
+        passage = MarkupTap(settings, openai_event, tools=request.get("tools"), choices=choices)
+    else:
+        passage = Tap(settings.tap(choices), openai_event, withhold=settings.enforces, comment=settings.verdict_comment)
+    exchange = Exchange(proxy, "chat", passage, openai_event, asked_for_stream=request.get("stream") is True)
+    return exchange, headers_upstream(headers, settings.key), body
+
+
+def _choices(request: dict[str, Any], most: int | None) -> int:
+    """How many choices the request asks for; the upstream judges what is no such number."""
+    wanted = request.get("n")
+    return wanted if type(wanted) is int and wanted >= 1 and (most is None or wanted <= most) else 1

@@ -1,0 +1,310 @@
+"""One request and its answer: upstream to client, through a tap, under a watch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+import httpx
+
+from ..chat import ChatStream
+from ..deadlines import Deadlines
+from ..verdict import Verdict
+from .errors import error_object, status_for
+from .requests import RawHeaders, headers_downstream
+from .tap import WriteError, may_end, verdict_line
+from .watch import Receive, Send, Watch
+
+if TYPE_CHECKING:
+    from .app import Proxy
+
+_MOST_REFUSED_BYTES = 64 * 1024
+_MOST_DRAINED_BYTES = 64 * 1024
+_DRAIN_SECONDS = 1.0
+_JSON = (b"content-type", b"application/json")
+
+
+class Passage(Protocol):
+    """What a body goes through: `Tap`, or a translation."""
+
+    stream: ChatStream
+    over: bool
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def finish(self, error: BaseException | str | None = None) -> bytes: ...
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+class Exchange:
+    """Sends a request upstream and its answer back. `translates`: the client speaks another protocol than the
+    upstream, so nothing of the upstream's response is passed on as it is."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        route: str,
+        passage: Passage,
+        write_error: WriteError,
+        *,
+        asked_for_stream: bool,
+        translates: bool = False,
+    ) -> None:
+        self._proxy = proxy
+        self._settings = proxy.settings
+        self._route = route
+        self._passage = passage
+        self._write_error = write_error
+        self._asked_for_stream = asked_for_stream
+        self._translates = translates
+        self._status: int | None = None
+        self._plain = False
+        self._started = False
+        self._finished = False
+        self._broke: str | None = None
+        self._unread: AsyncIterator[bytes] | None = None
+        self._began = monotonic()
+        self._ended: float | None = None
+        self._first_event: float | None = None
+        self._first_content: float | None = None
+
+    async def run(self, scope: Any, receive: Receive, send: Send, headers: RawHeaders, body: bytes) -> None:
+        """The whole exchange; it is counted and logged however it ends."""
+        self._trailers = "http.response.trailers" in scope.get("extensions", {}) and any(
+            name == b"te" and b"trailers" in value.lower() for name, value in scope["headers"]
+        )
+        deadlines = self._settings.deadlines
+        if not self._settings.enforces:
+            deadlines = Deadlines(total=deadlines.total)
+        watch = self._watch = Watch(deadlines, self._settings.send_seconds, receive, send)
+        try:
+            await watch.run(self._work(headers, body))
+            if not self._finished:
+                self._passage.stream.close(watch.code)
+                if not (watch.client_gone or watch.slow_client):
+                    await asyncio.wait_for(self._finish(watch.code), self._settings.send_seconds)
+        except asyncio.TimeoutError:
+            watch.slow_client = True
+        finally:
+            self._passage.finish(watch.code)
+            self._report()
+
+    async def _work(self, headers: RawHeaders, body: bytes) -> None:
+        error: BaseException | None = None
+        try:
+            response = await self._proxy.upstream.send(headers, body)
+        except httpx.TransportError as problem:
+            self._broke = type(problem).__name__
+            self._passage.stream.close(problem)
+            await self._finish(problem)
+            return
+        try:
+            self._status = response.status_code
+            refused = self._passage.stream.start(response.status_code, response.headers.raw)
+            if refused and (self._translates or self._must_refuse(response)):
+                await self._read_refused(response)
+            elif refused:
+                await self._pass_on(response)
+                return
+            else:
+                error = await self._pass_events(response)
+            await self._finish(error)
+            if self._unread is not None and self._passage.stream.done:
+                await self._drain(self._unread)
+        finally:
+            await response.aclose()
+
+    def _must_refuse(self, response: httpx.Response) -> bool:
+        """Whether a response that is no event stream would look like an empty one, or lead elsewhere."""
+        if 300 <= response.status_code < 400:
+            return True
+        return response.status_code == 200 and self._asked_for_stream and self._settings.enforces
+
+    async def _read(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        """A body in which any byte is progress."""
+        async for data in response.stream:  # type: ignore[union-attr]
+            self._watch.first_byte(len(data))
+            self._watch.progressed()
+            yield data
+
+    async def _pass_events(self, response: httpx.Response) -> BaseException | None:
+        """The body through the passage; returns what broke it off."""
+        watch, passage, stream = self._watch, self._passage, self._passage.stream
+        if not self._translates:
+            sent_back = headers_downstream(response.headers.raw, keep_length=False)
+            await self._start(200, [*sent_back, (b"x-accel-buffering", b"no")])
+        events = pieces = 0
+        body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
+        try:
+            async for data in body:
+                out = passage.feed(data)
+                if not events:
+                    watch.first_byte(len(data))
+                    events = stream.events_seen
+                    if events:
+                        self._first_event = monotonic() - self._began
+                if stream.pieces_seen != pieces:
+                    if not pieces:
+                        self._first_content = monotonic() - self._began
+                    pieces = stream.pieces_seen
+                    watch.progressed()
+                if out and not self._started:
+                    if passage.over and not may_end(passage.verdict):
+                        return None  # a fault before anything was sent is told by the status
+                    await self._start_translation()
+                if out:
+                    await watch.send_body(out)
+                if passage.over:
+                    return None
+        except httpx.TransportError as problem:
+            self._broke = type(problem).__name__
+            return problem
+        self._unread = None
+        return None
+
+    async def _pass_on(self, response: httpx.Response) -> None:
+        """A response that is no event stream, as it is."""
+        watch, stream = self._watch, self._passage.stream
+        self._plain = response.status_code < 400 and not self._asked_for_stream
+        await self._start(response.status_code, headers_downstream(response.headers.raw, keep_length=True))
+        size = 0
+        most = self._settings.limits.max_stream_bytes
+        try:
+            async for data in self._read(response):
+                stream.feed(data)
+                size += len(data)
+                if most is not None and size > most:
+                    return  # without the end of the body: the client sees that it is cut
+                await watch.send_body(data)
+        except httpx.TransportError as problem:
+            self._broke = type(problem).__name__
+            return
+        await watch.send({"type": "http.response.body", "body": b"", "more_body": False})
+        self._finished = True
+
+    async def _read_refused(self, response: httpx.Response) -> None:
+        """As much of a refused response as may say why."""
+        size = 0
+        try:
+            async for data in self._read(response):
+                self._passage.stream.feed(data)
+                size += len(data)
+                if size >= _MOST_REFUSED_BYTES:
+                    return
+        except httpx.TransportError as problem:
+            self._broke = type(problem).__name__
+
+    async def _start(self, status: int, headers: RawHeaders) -> None:
+        self._started = True
+        if self._trailers and not self._plain:
+            headers = [*headers, (b"trailer", b"glmsse-verdict")]
+        await self._watch.send(
+            {"type": "http.response.start", "status": status, "headers": headers, "trailers": self._trailers}
+        )
+
+    async def _start_translation(self) -> None:
+        media_type = b"text/event-stream" if self._asked_for_stream else b"application/json"
+        await self._start(
+            200, [(b"content-type", media_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+        )
+
+    async def _finish(self, error: BaseException | str | None) -> None:
+        """The end of the response: what is left, an error event, or a whole error response."""
+        watch, passage = self._watch, self._passage
+        if self._started and self._plain:
+            return
+        rest = passage.finish(error)
+        self._ended = monotonic()
+        verdict = passage.verdict
+        if not self._started:
+            if not rest or not self._translates or not may_end(verdict):
+                await self._send_error(verdict)
+                return
+            await self._start_translation()
+        self._finished = True
+        if rest:
+            await watch.send_body(rest)
+        await watch.send({"type": "http.response.body", "body": b"", "more_body": False})
+        if self._trailers:
+            line = verdict_line(verdict).removeprefix("glmsse ").encode()
+            await watch.send(
+                {"type": "http.response.trailers", "headers": [(b"glmsse-verdict", line)], "more_trailers": False}
+            )
+
+    async def _send_error(self, verdict: Verdict) -> None:
+        self._finished = True
+        self._trailers = False
+        body = error_object(self._write_error(verdict))
+        headers = [_JSON]
+        if verdict.retry_after is not None:
+            headers.append((b"retry-after", str(verdict.retry_after).encode()))
+        await self._proxy.send_json(self._watch.send, status_for(verdict, self._status), body, headers)
+
+    async def _drain(self, body: AsyncIterator[bytes]) -> None:
+        """Read to the end of the body, which is all but there, so that the connection can be used again."""
+
+        async def drain() -> None:
+            size = 0
+            async for data in body:
+                size += len(data)
+                if size > _MOST_DRAINED_BYTES:
+                    return
+
+        try:
+            await asyncio.wait_for(drain(), _DRAIN_SECONDS)
+        except (httpx.HTTPError, httpx.StreamError, asyncio.TimeoutError, RuntimeError):
+            return
+
+    def _report(self) -> None:
+        watch, stream, metrics = self._watch, self._passage.stream, self._proxy.metrics
+        verdict = self._passage.verdict
+        metrics.received.inc(stream.bytes_seen)
+        metrics.sent.inc(watch.sent_bytes)
+        metrics.events.inc(stream.events_seen)
+        seconds = (self._ended or monotonic()) - self._began
+        if self._plain:
+            metrics.plain.inc()
+        else:
+            metrics.count(self._route, verdict)
+            metrics.duration.observe(seconds)
+            if self._first_event is not None:
+                metrics.first_event.observe(self._first_event)
+            if self._first_content is not None:
+                metrics.first_content.observe(self._first_content)
+        usage = verdict.usage
+        self._proxy.log(
+            {
+                "event": "answer",
+                "route": self._route,
+                "status": self._status,
+                "stream": not self._plain,
+                "outcome": None if self._plain else verdict.outcome,
+                "stage": None if self._plain else verdict.stage,
+                "code": None if self._plain else verdict.code,
+                "offset": verdict.error.offset if verdict.error and not self._plain else None,
+                "replay": None if self._plain else verdict.replay,
+                "category": verdict.category,
+                "provider_code": verdict.provider_code,
+                "request_id": verdict.request_id,
+                "tolerated": list(verdict.tolerated),
+                "prompt_tokens": usage.prompt_tokens if usage else None,
+                "completion_tokens": usage.completion_tokens if usage else None,
+                "received_bytes": stream.bytes_seen,
+                "sent_bytes": watch.sent_bytes,
+                "events": stream.events_seen,
+                "first_event_seconds": _rounded(self._first_event),
+                "first_content_seconds": _rounded(self._first_content),
+                "seconds": _rounded(seconds),
+                "client_left": watch.client_gone and watch.code == "cancelled",
+                "slow_client": watch.slow_client,
+                "broke": self._broke,
+            }
+        )
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 4)
