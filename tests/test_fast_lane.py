@@ -295,6 +295,33 @@ def test_leading_empty_object_is_left_out_in_the_lane_too() -> None:
     assert assert_all_paths_agree(body, allow=["args_leading_empty_object"])["verdict"]["code"] == "arguments_not_json"
 
 
+def test_clean_end_without_the_sentinel_settles_what_waits() -> None:
+    body = opening(0, "f", "c0") + piece(0, "{") + piece(0, "}") + TOOL_END.replace(b"data: [DONE]\n\n", b"")
+    late = event('{"id":"r-1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\\ud83d"}}]}}]}')
+    allow = ["done_optional"]
+    assert assert_all_paths_agree(body, allow=allow)["verdict"]["code"] is None
+    assert assert_all_paths_agree(body + late, allow=allow)["verdict"]["code"] == "lone_surrogate"
+
+
+def test_splice_is_seen_whatever_the_texts_say() -> None:
+    cut = 'data: {"id":"a","chodata: {"id":"b","choices":[{"delta":{"content":"data: hi"}}]}'
+    outcome = assert_all_paths_agree(START + cut.encode() + b"\n\n" + END)
+    assert outcome["verdict"]["code"] == "spliced_frame"
+
+
+def test_integer_beyond_a_double_is_not_finite(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream(limits=glmsse.Limits(max_number_chars=4000))
+    stream.feed(event('{"id":"r-1","n":' + "9" * 400 + ',"choices":[{"delta":{"content":"d"}}]}'))
+    assert stream.verdict.code == "json_nonfinite"
+
+
+def test_pickles_of_deltas_name_no_build(glmsse: ModuleType) -> None:
+    for delta in (glmsse.ContentDelta("ab", 1), glmsse.ReasoningDelta("ab"), glmsse.ArgumentsDelta(2, "{}", 1)):
+        rebuild, fields = delta.__reduce__()
+        assert fields[0] == delta.type
+        assert rebuild(*fields) == delta
+
+
 def random_delta(pick: random.Random) -> dict[str, Any]:
     texts = ("a", " word", "", "é", "中", "\U0001f642", '"', "\\", "\n", "\u2028", "{", "data: ", "\x7f")
     text = "".join(pick.choice(texts) for _ in range(pick.randint(1, 3)))

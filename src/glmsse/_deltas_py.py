@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ._repr import EventBase
 
+rebuild: Callable[..., Any] = object
+"""Makes a delta of the build that is active; set by the dispatcher."""
+
+
+class _Delta(EventBase):
+    """A delta of either build unpickles in the other."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return rebuild, (self.type, *(getattr(self, name) for name in self.__match_args__))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ReasoningDelta(EventBase):
+class ReasoningDelta(_Delta):
     """A non-empty piece of the model's reasoning."""
 
     text: str
@@ -18,7 +31,7 @@ class ReasoningDelta(EventBase):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ContentDelta(EventBase):
+class ContentDelta(_Delta):
     """A non-empty piece of the visible answer."""
 
     text: str
@@ -27,7 +40,7 @@ class ContentDelta(EventBase):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ArgumentsDelta(EventBase):
+class ArgumentsDelta(_Delta):
     """A non-empty piece of a call's argument text. Never run a tool on it: take `Verdict.tool_calls`."""
 
     index: int

@@ -24,7 +24,8 @@ cdef Py_ssize_t MOST_TEXTS = 64
 cdef Py_ssize_t SHORT_STRING = 256  # bytes of a string that is decoded before its end is known
 cdef int MOST_FRUITLESS = 16  # templates made in a row without a hit, after which no more are made
 cdef int MOST_DEPTH = 16
-cdef int MOST_KEYS = 24  # of one object
+cdef enum:
+    MOST_KEYS = 24  # of one object
 cdef int BAIL = -1
 
 
@@ -410,7 +411,7 @@ cdef class ChatLane:
         return 0
 
     cdef Bytes _object(self, Bytes at, Level level, int depth) noexcept:
-        cdef Span keys[24]
+        cdef Span keys[MOST_KEYS]
         cdef int count = 0, other
         cdef Bytes stop
         if depth > self._max_depth:

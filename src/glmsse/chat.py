@@ -85,7 +85,8 @@ class ChatStream(SingleUse):
     ) -> None:
         self._limits = checked_limits(limits)
         # A server that leaves calls in the content does not know that there are any.
-        self._policy = Policy(profile, (*allow, "stop_with_tools") if content_parser else allow, deny)
+        also = () if content_parser is None else ("stop_with_tools",)
+        self._policy = Policy(profile, allow, deny, also=also)
         for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
             if not isinstance(value, bool):
                 raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
@@ -100,6 +101,7 @@ class ChatStream(SingleUse):
                 getattr(content_parser, "close", None)
             ):
                 raise MisuseError("content_parser takes a ToolCallParser")
+            content_parser.feed("")  # MisuseError here if it was closed already, and not when the peer's bytes come
         self._framer = SSEFramer(self._limits)
         self._reader = ChunkReader(self._limits, self._policy)
         self._lane = ChatLane(
@@ -304,7 +306,7 @@ class ChatStream(SingleUse):
         self._bytes_ignored += view.nbytes
         if self._refused:
             self._body = self._body or bytearray()
-            self._body += view.cast("B")[: MOST_BODY_BYTES - len(self._body)]
+            self._body += view.tobytes()[: MOST_BODY_BYTES - len(self._body)]
         return None
 
     def _guard(
@@ -370,8 +372,10 @@ class ChatStream(SingleUse):
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
             self._flush_tail()
         if self._verdict is None:
+            # Without the sentinel only `done_optional` can accept; the answer then ends as it would at the sentinel.
+            ends = self._evidence.clean_end and self._policy.allows("done_optional")
             try:
-                self._assembly.end_content([])
+                (self._assembly.end if ends else self._assembly.end_content)([])
             except GlmsseError as error:
                 self._evidence.fault = error.again()
             self._judge(self.bytes_seen)

@@ -17,6 +17,7 @@ from .profiles import Policy
 from .strict_json import JSONFault, StrictDecoder, has_lone_surrogate
 
 BLANKS = " \t\n"
+_MOST_SPLICES = 16
 SENTINEL = "[DONE]"
 
 Object = dict[str, Any]
@@ -105,10 +106,17 @@ class ChunkReader:
     def _splice(self, text: str) -> ProtocolError | None:
         """A cut object, then `data: ` and a whole one in the same event: two responses were mixed on the way
         (Z.ai GLM-4.7 and 5.1, anomalyco/opencode issue 8282)."""
-        head, marker, tail = text.rpartition("data: ")
-        if not marker or not head.lstrip(BLANKS).startswith("{"):
+        if not text.lstrip(BLANKS).startswith("{"):
             return None
-        second = self.whole_object(tail)
+        head, second = "", None
+        at = 0
+        for _ in range(_MOST_SPLICES):  # the texts of both may hold the marker as well
+            at = text.find("data: ", at + 1)
+            if at < 0:
+                return None
+            head, second = text[:at], self.whole_object(text[at + 6 :])
+            if second is not None:
+                break
         if second is None:
             return None
         second_id = second.get("id")

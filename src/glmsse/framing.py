@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
 from . import _deltas_py, _framer_py, _lane_py
 from .errors import GlmsseError, MisuseError, fault, limit_fault
-from .limits import checked_limits
+from .limits import DEFAULT_LIMITS, checked_limits
+from .strict_json import read_strictly
 
 if TYPE_CHECKING:
     from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
@@ -30,11 +30,8 @@ __all__ = [
 
 def _load_json(text: str, offset: int) -> tuple[Any, GlmsseError | None]:
     """The value, or the fault: it is raised where no local holds the text."""
-    try:
-        return json.loads(text), None
-    except (ValueError, RecursionError):
-        pass
-    return None, fault("bad_json", offset=offset)
+    value, code = read_strictly(text, DEFAULT_LIMITS)
+    return value, None if code is None else fault(code, offset=offset)
 
 
 def _rebuild_event(*fields: Any) -> ServerSentEvent:
@@ -45,6 +42,9 @@ def _rebuild_event(*fields: Any) -> ServerSentEvent:
 def _rebuild_delta(kind: str, *fields: Any) -> Any:
     """Unpickles a delta of either build in this one."""
     return next(cls for cls in (ContentDelta, ReasoningDelta, ArgumentsDelta) if cls.type == kind)(*fields)
+
+
+_deltas_py.rebuild = _rebuild_delta
 
 
 def _choose() -> tuple[Any, str]:

@@ -77,14 +77,21 @@ class Policy:
 
     __slots__ = ("_allowed", "_used")
 
-    def __init__(self, profile: str = "zai", allow: Iterable[str] = (), deny: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        profile: str = "zai",
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        *,
+        also: tuple[str, ...] = (),
+    ) -> None:
         tolerances = PROFILES.get(profile) if isinstance(profile, str) else None
         if tolerances is None:
             raise MisuseError(f"profile takes one of {', '.join(PROFILES)}")
         self._allowed = _PROFILE_SETS[profile]
         allowed, denied = _checked_names("allow", allow), _checked_names("deny", deny)
-        if allowed or denied:
-            self._allowed = self._allowed.union(allowed).difference(denied)
+        if allowed or denied or also:
+            self._allowed = self._allowed.union(allowed, also).difference(denied)
         self._used: frozenset[str] = frozenset()  # shared by all streams that need none
 
     def allows(self, tolerance: str) -> bool:

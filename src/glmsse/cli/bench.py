@@ -17,6 +17,7 @@ from .source import add_stream_options, read_pieces, stream_for, stream_words
 from .terminal import table
 
 BUILDS = ("compiled", "pure")
+PACKAGE = (__package__ or "").rpartition(".")[0]
 
 
 def add_to(commands: Any) -> None:
@@ -73,7 +74,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
 def _measure_elsewhere(build: str, args: argparse.Namespace) -> dict[str, Any]:
     """The same in a process of its own: a process has one build."""
     environment = {**os.environ, "GLMSSE_PURE_PYTHON": "1" if build == "pure" else "0"}
-    command = [sys.executable, "-m", "glmsse", "bench", args.file, "--build", build, "--json"]
+    command = [sys.executable, "-m", PACKAGE, "bench", args.file, "--build", build, "--json"]
     command += ["--feed", str(args.feed), "--rounds", str(args.rounds), *stream_words(args)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -54,7 +54,8 @@ def _read(path: str, args: argparse.Namespace) -> tuple[int, Verdict]:
     stream = stream_for(args, deltas=False)
     for data in read_pieces(path):
         stream.feed(data)
-    return stream.events_seen, stream.close()
+    verdict = stream.close()
+    return stream.events_seen, verdict
 
 
 def _row(path: str, events: int, verdict: Verdict) -> tuple[str, ...]:

@@ -65,12 +65,9 @@ def _events(parser: ToolCallParser, args: argparse.Namespace) -> Iterator[ChatEv
         for data in read_pieces(args.file):
             yield from parser.feed(decoder.decode(data))
         yield from parser.feed(decoder.decode(b"", True))
-    except UnicodeDecodeError as problem:
-        place = problem.start
-    else:
-        yield from parser.close(args.reason)
-        return
-    raise Unreadable(f"{safe(args.file)}: not UTF-8 (in the piece at hand, byte {place})")
+    except UnicodeDecodeError:
+        raise Unreadable(f"{safe(args.file)}: not UTF-8") from None
+    yield from parser.close(args.reason)
 
 
 def _read_tools(path: str | None) -> Any:
@@ -81,7 +78,7 @@ def _read_tools(path: str | None) -> Any:
             tools = json.load(file)
     except OSError as problem:
         raise Unreadable(f"{safe(path)}: {problem.strerror or 'cannot be read'}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         tools = None
     if not isinstance(tools, list):
         raise Unreadable(f"{safe(path)}: not a JSON list of tools")
