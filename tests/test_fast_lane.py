@@ -309,12 +309,6 @@ def test_splice_is_seen_whatever_the_texts_say() -> None:
     assert outcome["verdict"]["code"] == "spliced_frame"
 
 
-def test_integer_beyond_a_double_is_not_finite(glmsse: ModuleType) -> None:
-    stream = glmsse.ChatStream(limits=glmsse.Limits(max_number_chars=4000))
-    stream.feed(event('{"id":"r-1","n":' + "9" * 400 + ',"choices":[{"delta":{"content":"d"}}]}'))
-    assert stream.verdict.code == "json_nonfinite"
-
-
 def test_pickles_of_deltas_name_no_build(glmsse: ModuleType) -> None:
     for delta in (glmsse.ContentDelta("ab", 1), glmsse.ReasoningDelta("ab"), glmsse.ArgumentsDelta(2, "{}", 1)):
         rebuild, fields = delta.__reduce__()

@@ -15,7 +15,6 @@ from typing import Any
 from .limits import Limits
 
 _BLANKS = " \t\n\r"
-_SURELY_FINITE = 300  # digits of an integer; a double ends at 309
 _NUMBER_CHARS = frozenset("0123456789+-.eE")
 _NUMBER_STARTS = frozenset("0123456789-")
 
@@ -112,9 +111,7 @@ class _Hooks:
         if len(digits) > self._max_number:
             self.number_too_long = True
             return 0
-        if len(digits) > _SURELY_FINITE and isinf(float(digits)):
-            self.nonfinite = True
-        return int(digits)
+        return int(digits)  # exact, however many digits the caller allows
 
     def float(self, digits: str) -> builtins.float:
         if len(digits) > self._max_number:
