@@ -38,6 +38,7 @@ from .profiles import FINISH_ALIASES, Policy
 from .provider import read_report
 from .strict_json import has_lone_surrogate
 
+ACCEPTED_REASONS = ("stop", "tool_calls")
 CONTENT, REASONING, ARGUMENTS = range(3)
 
 
@@ -642,7 +643,7 @@ class Assembly:
 
     def _end_calls(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:
         """The choice has finished: start what could not start before, and end what is whole."""
-        whole = choice.finish_reason in ("stop", "tool_calls")
+        whole = choice.finish_reason in ACCEPTED_REASONS
         for call in choice.sorted_calls():
             if not call.started:
                 self._start_call(choice, call, call.arguments.text, events)

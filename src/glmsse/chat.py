@@ -39,7 +39,7 @@ class ChatStream(SingleUse):
     tools        the request's tools; if given, a call of any other name is refused as tool_not_offered
     choices      how many choices were asked for (`n` of the request); each needs its finish reason
     deltas       False: no event for pieces and calls, only finish, usage, done and failed
-    collect      False: no text is kept, so the snapshot has none and the verdict offers no tool_calls
+    collect      False: only arguments are kept, for the verdict to parse; neither it nor the snapshot shows any
     digest       True: the verdict has a SHA-256 over the events seen
     content_parser   a ToolCallParser for servers that leave raw GLM markup in `content`: events, snapshot and verdict
                  then show its calls. The finish reason stop is accepted with these, and tolerated as stop_with_tools

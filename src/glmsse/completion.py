@@ -20,7 +20,7 @@ class _Record:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolCall(_Record):
-    """One tool call. `arguments` is the exact joined text; `complete` says that its `tool_call.end` was sent.
+    """One tool call. `arguments` is the exact joined text; `complete` says that it has ended.
 
     In a snapshot it shows what was received, whole or not; only `Verdict.tool_calls` may be run.
     """

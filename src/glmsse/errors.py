@@ -22,7 +22,7 @@ TOOL_VALIDATION = "tool_validation"
 class GlmsseError(Exception):
     """Root of all errors of this package.
 
-    code         stable word for programs, one of `CODES` or `finish_<reason>`
+    code         stable word for programs, one of `CODES` or `finish_<reason>`; `misuse` of a MisuseError
     parent_code  the wider code this one is a kind of, or None
     stage        where in the reading it happened, as in `Verdict.stage`; None for misuse
     offset       byte of the stream, or None where no byte is at fault

@@ -36,7 +36,7 @@ class ToolCallStart(EventBase):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolCallEnd(EventBase):
-    """The choice finished with `stop` or `tool_calls`, so this call is whole. The verdict says if it may be run."""
+    """This call has ended; a piece that comes all the same re-opens it. The verdict says if it may be run."""
 
     index: int
     choice: int = 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ._repr import shape
-from .assembly import Assembly, CallAssembly
+from .assembly import ACCEPTED_REASONS, Assembly, CallAssembly
 from .completion import ToolCall
 from .errors import (
     BEFORE_SSE,
@@ -29,8 +29,6 @@ from .limits import Limits
 from .profiles import Policy
 from .provider import AMBIGUOUS_CATEGORIES, SAFE_CATEGORIES, ProviderReport
 from .strict_json import JSONFault, StrictDecoder, holds_lone_surrogate, is_blank
-
-ACCEPTED_REASONS = ("stop", "tool_calls")
 
 # Finish reasons after which asking again the same way is no use (wire-contract §5, classes truncated and content).
 POINTLESS_REASONS = frozenset(("length", "model_context_window_exceeded", "sensitive", "content_filter"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..assembly import ACCEPTED_REASONS
 from ..errors import GENERATION, GlmsseError, ProviderError, fault, finish_code, rejected
-from ..verdict import ACCEPTED_REASONS, Verdict
+from ..verdict import Verdict
 
 # Reasons that say by themselves that the answer is cut or withheld, so they are passed on; as Anthropic's stop reason.
 STOP_REASON_OF_CUT = {
