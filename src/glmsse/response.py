@@ -65,9 +65,7 @@ def read_head(status: int, headers: Headers) -> ResponseHead:
     """The head of a response; MisuseError for a status or headers of another type."""
     if not isinstance(status, int) or isinstance(status, bool):
         raise MisuseError(f"status takes an int, not {type(status).__name__}")
-    values: dict[str, list[str]] = {}
-    for name, value in _pairs(headers):
-        values.setdefault(_text(name).lower(), []).append(_text(value).strip())
+    values = header_values(headers)
     return ResponseHead(
         status=int(status),
         media_types=tuple(value.partition(";")[0].strip().lower() for value in values.get("content-type", ()) if value),
@@ -75,6 +73,14 @@ def read_head(status: int, headers: Headers) -> ResponseHead:
         retry_after=_seconds(values.get("retry-after", ())),
         request_id=next(map(safe_word, values.get("x-request-id", ())), None),
     )
+
+
+def header_values(headers: Headers) -> dict[str, list[str]]:
+    """The values of each header by its name in lower case; MisuseError for what are no headers."""
+    values: dict[str, list[str]] = {}
+    for name, value in _pairs(headers):
+        values.setdefault(_text(name).lower(), []).append(_text(value).strip())
+    return values
 
 
 def _pairs(headers: Headers) -> Iterable[tuple[str | bytes, str | bytes]]:

@@ -1,0 +1,7 @@
+"""Recordings of streamed answers: kept, replayed, made shareable, and gated."""
+
+from .recorder import Recorder
+from .recording import Recording, UnfitRecording
+from .sidecar import SCHEMA, Reading, Sidecar, Terminal
+
+__all__ = ["SCHEMA", "Reading", "Recorder", "Recording", "Sidecar", "Terminal", "UnfitRecording"]

@@ -1,0 +1,153 @@
+"""A recorded body and what is known of it: `NAME.sse`, and `NAME.json` beside it.
+
+The body is exactly what came; a body without a sidecar is a recording too, of which no times are known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from ..chat import ChatStream
+from ..errors import MisuseError
+from ..limits import DEFAULT_LIMITS, Limits
+from .sidecar import Reading, Sidecar, UnfitSidecar
+
+SIDECAR_SUFFIX = ".json"
+MOST_SIDECAR_BYTES = 64 * 1024 * 1024
+
+
+class UnfitRecording(ValueError):
+    """The files are no recording that this version can read; the message says why, without any of their text."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Recording:
+    """A body, and what is known of it."""
+
+    body: bytes
+    sidecar: Sidecar = field(default_factory=Sidecar)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recording:
+        """The recording whose body is at `path`. OSError if it cannot be read; UnfitRecording if the sidecar is there
+        and is none, is of an unknown version, or belongs to another body."""
+        body = Path(path).read_bytes()
+        beside = sidecar_path(path)
+        if beside is None or not beside.is_file():
+            return cls(body)
+        try:
+            sidecar = Sidecar.from_dict(_document(beside))
+        except UnfitSidecar as problem:
+            raise UnfitRecording(f"{beside.name}: {problem}") from None
+        if (sidecar.bytes, sidecar.sha256) != (len(body), digest_of(body)):
+            raise UnfitRecording(f"{beside.name}: it belongs to another body")
+        return cls(body, sidecar)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Both files, atomically each, the body first: at no moment is there a sidecar that belongs to another body.
+
+        Files that are there are replaced.
+        """
+        beside = sidecar_path(path)
+        if beside is None:
+            raise UnfitRecording(f"a body is not called *{SIDECAR_SUFFIX}: its sidecar is")
+        sidecar = replace(self.sidecar, bytes=len(self.body), sha256=digest_of(self.body))
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        write_whole(Path(path), self.body)
+        write_whole(beside, json.dumps(sidecar.to_dict(), indent=1).encode() + b"\n")
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is known when the pieces came."""
+        return bool(self.sidecar.chunks)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it was read; in one piece where that is not known."""
+        return (piece for _, piece in self.timed_pieces())
+
+    def timed_pieces(self) -> Iterator[tuple[float, bytes]]:
+        """The same, each with the seconds since the request was sent; 0 where they are not known."""
+        at = 0
+        for seconds, size in self.sidecar.chunks:
+            yield seconds, self.body[at : at + size]
+            at += size
+        if at < len(self.body):
+            yield 0.0, self.body[at:]
+
+    def __repr__(self) -> str:
+        return f"<Recording {len(self.body)} bytes, {len(self.sidecar.chunks)} chunks>"
+
+
+def stream_for(reading: Reading, *, deltas: bool = True, collect: bool = True, digest: bool = False) -> ChatStream:
+    """A stream that reads as the recording was read; MisuseError names what of it is not known."""
+    return ChatStream(
+        reading.profile,
+        allow=reading.allow,
+        deny=reading.deny,
+        choices=reading.choices,
+        limits=_limits(reading.limits),
+        deltas=deltas,
+        collect=collect,
+        digest=digest,
+    )
+
+
+def _limits(changed: dict[str, int | None]) -> Limits:
+    if not changed.keys() <= {limit.name for limit in fields(Limits)}:
+        raise MisuseError("limits takes names of Limits only")
+    return replace(DEFAULT_LIMITS, **changed)  # type: ignore[arg-type]  # Limits checks each value itself
+
+
+def sidecar_path(path: str | os.PathLike[str]) -> Path | None:
+    """Where the sidecar of a body is; None if the body has its name already."""
+    body = Path(path)
+    return None if body.suffix == SIDECAR_SUFFIX else body.with_suffix(SIDECAR_SUFFIX)
+
+
+def digest_of(body: bytes) -> str:
+    return sha256(body).hexdigest()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Either the whole file is there, and stays after a crash, or what was there before."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:64]}.", delete=False) as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.chmod(file.name, 0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(file.name)
+            raise
+    with suppress(OSError):  # where directories cannot be opened, they need no sync
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _document(path: Path) -> object:
+    if path.stat().st_size > MOST_SIDECAR_BYTES:
+        raise UnfitSidecar("it is too large for a sidecar")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        pass
+    raise UnfitSidecar("it is no JSON")
