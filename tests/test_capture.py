@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from glmsse import ChatStream, MisuseError
-from glmsse.capture import SCHEMA, Reading, Recorder, Recording, Sidecar, Terminal, UnfitRecording
+from glmsse import ChatStream, MisuseError, acollect, iter_events
+from glmsse.capture import SCHEMA, Reading, Recorder, Recording, Sidecar, Terminal, UnfitRecording, record
 from glmsse.capture.recording import stream_for
 from glmsse.scenarios import SCENARIOS, uneven_pieces
 
@@ -258,6 +260,79 @@ def test_every_field_of_the_sidecar_is_in_the_schema() -> None:
 
 
 def test_a_sidecar_survives_its_document() -> None:
-    sidecar = replace(_recorded().sidecar, reading=Reading("gateway", ("name_concat",), (), 2, {"max_events": None}))
+    sidecar = replace(
+        _recorded().sidecar,
+        reading=Reading("gateway", ("name_concat",), choices=2, tools=("t",), limits={"max_events": None}),
+    )
 
     assert Sidecar.from_dict(json.loads(json.dumps(sidecar.to_dict()))) == sidecar
+
+
+def test_a_tape_writes_what_an_adapter_read(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+    with record(path, model="glm-5.2", clock=iter(range(99)).__next__) as tape:
+        tape.start(200, HEAD)
+        for _ in iter_events(tape.tee(uneven_pieces(BODY)), tape.stream):
+            pass
+
+    recording = Recording.load(path)
+    assert recording == tape.recording
+    assert recording.body == BODY
+    assert recording.sidecar.chunks[:2] == ((1, 1), (2, 7))
+    assert recording.sidecar.terminal == Terminal("done", "stop")
+
+
+def test_an_async_tape_does_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in uneven_pieces(BODY):
+            yield piece
+
+    async def read() -> None:
+        with record(path) as tape:
+            tape.start(200, HEAD)
+            await acollect(tape.atee(pieces()), tape.stream)
+
+    asyncio.run(read())
+    assert Recording.load(path).body == BODY
+
+
+def test_a_tape_that_is_left_early_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+    with record(path) as tape:
+        next(iter(tape.tee([BODY[:300], BODY[300:]])))
+
+    recording = Recording.load(path)
+    assert recording.body == BODY[:300]
+    assert recording.sidecar.terminal.end == "cancelled"
+
+
+def test_a_tape_is_written_when_the_connection_breaks_and_when_the_block_fails(tmp_path: Path) -> None:
+    def breaking() -> Iterator[bytes]:
+        yield BODY[:300]
+        raise ConnectionResetError
+
+    with record(tmp_path / "broken.sse") as tape:
+        for _ in iter_events(tape.tee(breaking()), tape.stream):
+            pass
+
+    def fail() -> None:
+        with record(tmp_path / "failed.sse") as tape:
+            for _ in iter_events(tape.tee([BODY]), tape.stream):
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert Recording.load(tmp_path / "broken.sse").sidecar.terminal == Terminal(
+        "error", None, "unterminated_event", "ConnectionResetError"
+    )
+    assert Recording.load(tmp_path / "failed.sse").body == BODY
+
+
+def test_a_tape_that_got_nothing_leaves_no_file(tmp_path: Path) -> None:
+    with record(tmp_path / "answer.sse"):
+        pass
+
+    assert list(tmp_path.iterdir()) == []

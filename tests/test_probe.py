@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from glmsse.__main__ import main
+from glmsse.capture import Recording
 from glmsse.cli.outcome import Unreadable
 from glmsse.cli.secret import Mask, key_from, masked
 from glmsse.cli.terminal import States
@@ -29,7 +30,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from glmsse.server.app import create_app
-from glmsse.server.recording import Recording
+from glmsse.server.recording import Replay
 from glmsse.server.running import stand_in
 
 KEY = "canary.0123456789abcdef"
@@ -296,9 +297,8 @@ def test_a_recording_has_the_exact_bytes_and_can_be_replayed(probe: Any, tmp_pat
     assert probe("--case", "tool", "--record", str(path)).code == 0
     assert path.read_bytes() == SCENARIOS["tool"].body
 
-    recording = Recording.load(str(path))
-    assert recording.paced
-    with stand_in(create_app(recording)) as replaying:
+    assert Recording.load(path).timed
+    with stand_in(create_app(Replay.load(str(path)))) as replaying:
         again = tmp_path / "again.sse"
         assert probe("--case", "tool", "--record", str(again), base_url=replaying).row[1] == "2"
     assert again.read_bytes() == SCENARIOS["tool"].body
@@ -309,7 +309,28 @@ def test_all_cases_have_recordings_of_their_own(probe: Any, tmp_path: Path) -> N
 
     for case in ("text", "thinking", "tool", "tool-stream"):
         assert (tmp_path / f"answer-{case}.sse").read_bytes() == SCENARIOS[case.replace("-", "_")].body
-        assert (tmp_path / f"answer-{case}.sse.times").exists()
+        assert (tmp_path / f"answer-{case}.json").exists()
+
+
+def test_the_sidecar_says_what_was_asked_and_what_came(probe: Any, tmp_path: Path) -> None:
+    probe("--case", "tool", "--record", str(tmp_path / "answer.sse"))
+
+    sidecar = Recording.load(tmp_path / "answer.sse").sidecar
+
+    assert (sidecar.model, sidecar.route, sidecar.status) == ("glm-5.2", "/api/paas/v4/chat/completions", 200)
+    assert sidecar.request_template == "glmsse probe tool 1"
+    assert sidecar.terminal.end == "done"
+    assert sidecar.reading.tools == ("lookup_timezone",)
+    assert sidecar.verdict is not None
+    assert sidecar.verdict["outcome"] == "accepted"
+
+
+def test_a_recording_is_not_called_as_its_sidecar(probe: Any, tmp_path: Path) -> None:
+    ran = probe("--record", str(tmp_path / "answer.json"))
+
+    assert ran.code == 2
+    assert "does not end in .json" in ran.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_broken_answer_is_recorded_as_far_as_it_came(probe: Any, tmp_path: Path) -> None:
@@ -332,7 +353,7 @@ def test_a_file_is_never_replaced_and_an_empty_one_not_left(probe: Any, tmp_path
         ran = probe("--record", str(path), base_url=url)
         assert (ran.code, seen) == (2, [])
         assert "nothing was sent" in ran.err
-        (tmp_path / "other.sse.times").write_bytes(b"1 1\n")
+        (tmp_path / "other.json").write_bytes(b"{}")
         assert probe("--record", str(tmp_path / "other.sse"), base_url=url).code == 2
         assert seen == []
     assert path.read_bytes() == b"paid for"
@@ -340,7 +361,7 @@ def test_a_file_is_never_replaced_and_an_empty_one_not_left(probe: Any, tmp_path
 
     probe("--model", "empty", "--record", str(tmp_path / "empty.sse"))
     assert not (tmp_path / "empty.sse").exists()
-    assert not (tmp_path / "empty.sse.times").exists()
+    assert not (tmp_path / "empty.json").exists()
 
 
 def test_stream_prints_the_answer_and_hides_reasoning(probe: Any) -> None:

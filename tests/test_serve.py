@@ -16,6 +16,7 @@ import pytest
 
 import glmsse
 from glmsse.__main__ import main
+from glmsse.capture import Recording, Sidecar, Terminal, UnfitRecording
 from glmsse.cli import extras
 from glmsse.provider import CATEGORY_OF_CODE
 from glmsse.scenarios import SCENARIOS
@@ -26,7 +27,7 @@ pytest.importorskip("uvicorn")
 from clients import ASYNC, HEADERS, SYNC, aiohttp, body_for, httpx
 from glmsse.server.answers import ANSWERS, FAULTY, GOOD, RAW_CALL
 from glmsse.server.app import create_app
-from glmsse.server.recording import Recording, UnfitTimes
+from glmsse.server.recording import Replay
 from glmsse.server.running import stand_in
 
 CLIENTS = [*SYNC, *ASYNC]
@@ -315,8 +316,8 @@ def test_a_recording_is_sent_with_its_times(tmp_path: Path) -> None:
     path = tmp_path / "answer.sse"
     body = SCENARIOS["text"].body
     path.write_bytes(body)
-    (tmp_path / "answer.sse.times").write_text(f"0.1 100\n0.5 {len(body) - 100}\n")
-    with stand_in(create_app(Recording.load(str(path)))) as base:
+    _recording(body, ((0.1, 100), (0.5, len(body) - 100))).write(path)
+    with stand_in(create_app(Replay.load(str(path)))) as base:
         arrivals = []
         start = time.monotonic()
         with httpx.stream("POST", base + ROUTE, json=body_for("glm-5.2"), headers=HEADERS, trust_env=False) as response:
@@ -332,24 +333,57 @@ def test_a_recording_without_times_is_sent_at_once_or_at_a_pace(tmp_path: Path) 
     path = tmp_path / "answer.sse"
     path.write_bytes(SCENARIOS["text"].body)
 
-    assert Recording.load(str(path)).pieces == ((0.0, SCENARIOS["text"].body),)
-    paced = Recording.load(str(path), pace=0.25)
+    assert Replay.load(str(path)).pieces == ((0.0, SCENARIOS["text"].body),)
+    paced = Replay.load(str(path), pace=0.25)
     assert [pause for pause, _ in paced.pieces] == [0.25] * 5
     assert b"".join(piece for _, piece in paced.pieces) == SCENARIOS["text"].body
 
 
+def _recording(body: bytes, chunks: tuple[tuple[float, int], ...], **known: Any) -> Recording:
+    return Recording(body, Sidecar(chunks=chunks, **known))
+
+
+def test_a_recorded_refusal_is_sent_with_its_head(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+    head = {"content-type": "application/json", "retry-after": "3", "content-length": "9"}
+    _recording(b'{"error":{"code":"1302"}}', (), status=429, headers=head).write(path)
+
+    with stand_in(create_app(Replay.load(str(path)))) as base:
+        response = post(base, body_for("glm-5.2"))
+
+    assert (response.status_code, response.headers["retry-after"]) == (429, "3")
+    assert response.headers["content-type"] == "application/json"
+    assert response.content == b'{"error":{"code":"1302"}}'
+
+
+def test_a_recorded_break_breaks_the_connection_again(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+    _recording(b"data: {", (), terminal=Terminal(end="error")).write(path)
+
+    with stand_in(create_app(Replay.load(str(path)))) as base, pytest.raises(httpx.RemoteProtocolError):
+        post(base, body_for("glm-5.2"))
+
+
 @pytest.mark.parametrize(
-    "times",
-    ["0.1 5\n", "0.1 4 \n", "0.2 2\n0.1 2\n", "x 4\n", "0.1 x\n", "nan 4\n", "0 0\n0 4\n", "700 4\n", "5\n", "é 4\n"],
+    "sidecar", ["{}", "[", '{"schema":"glmsse.recording","version":9}', '{"schema":"glmsse.recording","version":1}']
 )
-def test_times_that_do_not_fit_are_refused(tmp_path: Path, times: str) -> None:
+def test_a_sidecar_that_does_not_fit_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sidecar: str
+) -> None:
     path = tmp_path / "answer.sse"
     path.write_bytes(b"abcd")
-    (tmp_path / "answer.sse.times").write_text(times if times != "0.1 4 \n" else "0.1 3\n", encoding="utf-8")
+    (tmp_path / "answer.json").write_text(sidecar)
 
-    with pytest.raises(UnfitTimes):
-        Recording.load(str(path))
     assert main(["serve", "--port", "0", "--replay", str(path)]) == 2
+    assert "answer.json: " in capsys.readouterr().err
+
+
+def test_a_pause_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "answer.sse"
+    _recording(b"abcd", ((700.0, 4),)).write(path)
+
+    with pytest.raises(UnfitRecording, match="too long"):
+        Replay.load(str(path))
 
 
 def test_the_command_prints_its_address_answers_and_ends_on_interrupt(tmp_path: Path) -> None:

@@ -3,5 +3,6 @@
 from .recorder import Recorder
 from .recording import Recording, UnfitRecording
 from .sidecar import SCHEMA, Reading, Sidecar, Terminal
+from .tape import Tape, record
 
-__all__ = ["SCHEMA", "Reading", "Recorder", "Recording", "Sidecar", "Terminal", "UnfitRecording"]
+__all__ = ["SCHEMA", "Reading", "Recorder", "Recording", "Sidecar", "Tape", "Terminal", "UnfitRecording", "record"]

@@ -16,6 +16,7 @@ from tempfile import NamedTemporaryFile
 
 from ..chat import ChatStream
 from ..errors import MisuseError
+from ..glm_text import ToolCallParser
 from ..limits import DEFAULT_LIMITS, Limits
 from .sidecar import Reading, Sidecar, UnfitSidecar
 
@@ -86,17 +87,28 @@ class Recording:
         return f"<Recording {len(self.body)} bytes, {len(self.sidecar.chunks)} chunks>"
 
 
+def reading_limits(limits: Limits) -> dict[str, int | None]:
+    """What `Reading.limits` says of these."""
+    values = {limit.name: getattr(limits, limit.name) for limit in fields(Limits)}
+    return {name: value for name, value in values.items() if value != getattr(DEFAULT_LIMITS, name)}
+
+
 def stream_for(reading: Reading, *, deltas: bool = True, collect: bool = True, digest: bool = False) -> ChatStream:
     """A stream that reads as the recording was read; MisuseError names what of it is not known."""
+    limits = _limits(reading.limits)
+    tools = None if reading.tools is None else [{"function": {"name": name}} for name in reading.tools]
+    parser = ToolCallParser(start="auto", limits=limits) if reading.content_markup == "glm" else None
     return ChatStream(
         reading.profile,
         allow=reading.allow,
         deny=reading.deny,
         choices=reading.choices,
-        limits=_limits(reading.limits),
+        tools=tools,
+        limits=limits,
         deltas=deltas,
         collect=collect,
         digest=digest,
+        content_parser=parser,
     )
 
 

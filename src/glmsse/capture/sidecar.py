@@ -36,6 +36,8 @@ READING_SCHEMA: Schema = _object(
         "allow": _NAMES,
         "deny": _NAMES,
         "choices": {"type": "integer", "minimum": 1},
+        "tools": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 256}, "maxItems": 1024},
+        "content_markup": {"enum": ["none", "glm"]},
         "limits": {"type": "object", "additionalProperties": {"type": ["integer", "null"], "minimum": 1}},
     }
 )
@@ -117,23 +119,30 @@ def _evidence(verdict: Verdict, error_class: str | None) -> tuple[tuple[str, boo
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the body was read for the verdict: the options of the ChatStream."""
+    """How the body was read for the verdict: the options of the ChatStream.
+
+    tools            names of those that were offered, None if nothing was said
+    content_markup   glm: content is raw model text
+    limits           only those that are not the defaults
+    """
 
     profile: str = "zai"
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     choices: int = 1
+    tools: tuple[str, ...] | None = None
+    content_markup: str = "none"
     limits: dict[str, int | None] = field(default_factory=dict)
-    """Only those that are not the defaults."""
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Reading:
         """The value of a document that fits READING_SCHEMA."""
-        known = {name: fields[name] for name in cls.__slots__ if name in fields}
-        return cls(**known | {name: tuple(known[name]) for name in ("allow", "deny") if name in known})
+        known: dict[str, Any] = {name: fields[name] for name in cls.__slots__ if name in fields}
+        known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+        return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"allow": list(self.allow), "deny": list(self.deny)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ import httpx
 
 from .._version import __version__
 from ..adapters import aiter_events
+from ..capture import Recorder, Recording
 from ..chat import ChatStream
 from ..completion import Choice
 from ..deadlines import Deadlines
@@ -119,24 +120,24 @@ class Probed:
     trouble: str | None
     """The class of the client's exception that ended it, if one did."""
     coded: bool
-    """The body has a content coding, so `on_bytes` did not get it: a key that came back would be in there unseen."""
+    """The body has a content coding, so it was not recorded: a key that came back would be in there unseen."""
 
 
 OnEvent = Callable[[ChatStream, ChatEvent], object]
-OnBytes = Callable[[float, bytes], object]
 
 
 @dataclass
 class Probe:
-    """Where and how to ask. `on_bytes` gets the body as it is on the wire, and the seconds since sending."""
+    """Where and how to ask. The recorder gets the response as it is on the wire; `recording` is what it made of it."""
 
     url: str
     key: str = field(repr=False)
     model: str
     timing: Timing
     on_event: OnEvent
-    on_bytes: OnBytes
+    recorder: Recorder | None = None
     use_proxies: bool = True
+    recording: Recording | None = field(default=None, init=False)
 
     async def ask(self, case: Case) -> Probed:
         request_id = f"glmsse-{uuid4().hex}"
@@ -144,7 +145,9 @@ class Probe:
         try:
             await asking.ask(case.request(self.model, request_id))
         finally:
-            asking.stream.close("cancelled")  # a verdict that is there already stays
+            verdict = asking.stream.close("cancelled")  # a verdict that is there already stays
+            if self.recorder is not None:
+                self.recording = self.recorder.finish(verdict, error_class=asking.trouble)
         return asking.result(request_id)
 
 
@@ -157,7 +160,7 @@ class _Asking:
         self._first_relevant: float | None = None
         self._argument_pieces = 0
         self._sent = True
-        self._trouble: str | None = None
+        self.trouble: str | None = None
         self._coded = False
 
     async def ask(self, request: dict[str, Any]) -> None:
@@ -176,6 +179,8 @@ class _Asking:
             try:
                 self._coded = response.headers.get("content-encoding", "identity") != "identity"
                 self.stream.start(response.status_code, response.headers)
+                if probe.recorder is not None:
+                    probe.recorder.start(response.status_code, response.headers)
                 await self._read(response)
             finally:
                 with suppress(httpx.HTTPError):  # the answer is in
@@ -208,9 +213,10 @@ class _Asking:
             self._probe.on_event(self.stream, event)
 
     async def _bytes(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        recorder = self._probe.recorder
         async for data in response.aiter_raw():
-            if not self._coded:
-                self._probe.on_bytes(time.monotonic() - self._start, data)
+            if recorder is not None and not self._coded:
+                recorder.piece(data, time.monotonic() - self._start)
             yield data
 
     def _time_for_head(self) -> tuple[float | None, str]:
@@ -238,7 +244,7 @@ class _Asking:
         self.stream.close(error)
 
     def _note_trouble(self, error: Exception) -> None:
-        self._trouble = type(error).__name__  # never its text, which can hold what was sent
+        self.trouble = type(error).__name__  # never its text, which can hold what was sent
 
     def result(self, request_id: str) -> Probed:
         verdict = self.stream.close()
@@ -252,6 +258,6 @@ class _Asking:
             argument_pieces=self._argument_pieces,
             verdict=verdict if self._sent else replace(verdict, replay="safe"),
             sent=self._sent,
-            trouble=self._trouble,
+            trouble=self.trouble,
             coded=self._coded,
         )

@@ -7,14 +7,19 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .._version import __version__
+from ..capture import Reading, Recorder, Recording
+from ..capture.recording import SIDECAR_SUFFIX, sidecar_path
+from ..capture.tape import now
 from ..chat import ChatStream
 from ..events import ChatEvent, ContentDelta, Failed, ReasoningDelta
+from ..offered_tools import offered_names
 from .evidence import terminal_evidence
 from .extras import need
 from .outcome import Unreadable, exit_code
@@ -23,19 +28,19 @@ from .show import describe
 from .terminal import States, safe, table
 
 if TYPE_CHECKING:
-    from .live import Probed
+    from .live import Case, Probe, Probed
 
 HEAD = ("case", "JSON events", "first relevant delta", "total", "terminal evidence", "verdict")
 CASE_NAMES = ("text", "thinking", "tool", "tool-stream")
-TIMES_SUFFIX = ".times"
 
 _STATE_OF_EVENT = {"reasoning.delta": "reasoning", "content.delta": "answering", "tool_call.start": "calling"}
 """One feed brings many events; the stream's phase is that of the last."""
 
 EPILOG = """\
 The key comes from ZAI_API_KEY and is never shown or kept. Each case is one billed request; nothing is sent twice.
---record keeps the body's exact bytes in FILE, and in FILE.times when they came, for glmsse serve --replay FILE; with
---case all the case's name is put before the suffix. Should the answer contain the key, it is overwritten there.
+--record keeps the body's exact bytes in FILE, such as answer.sse, and in answer.json when they came and what came of
+them, for glmsse serve --replay, redact and gate; with --case all the case's name is put before the suffix. Should the
+answer contain the key, it is overwritten there.
 """
 
 
@@ -100,7 +105,7 @@ def _probe(name: str, base_url: str | None, key: str, args: argparse.Namespace) 
     path = None if args.record is None else _record_path(args.record, name if args.case == "all" else None)
     shown = _Shown(key, reasoning=args.reasoning) if args.stream else None
     with ExitStack() as stack:
-        recorder = None if path is None else stack.enter_context(_recorder(path, key))
+        write = None if path is None else stack.enter_context(_reserved(path))
         if shown is not None:
             stack.callback(shown.end)
         probe = live.Probe(
@@ -109,10 +114,37 @@ def _probe(name: str, base_url: str | None, key: str, args: argparse.Namespace) 
             model=args.model,
             timing=live.Timing(args.connect, args.first_byte, args.idle, args.total),
             on_event=shown.show if shown else _ignore,
-            on_bytes=recorder.keep if recorder else _ignore,
+            recorder=None if write is None else _recorder(live.PATHS[args.route], live.CASES[name], key, args.model),
             use_proxies=not _is_loopback(base),
         )
-        return asyncio.run(probe.ask(live.CASES[name]))
+        try:
+            return asyncio.run(probe.ask(live.CASES[name]))
+        finally:
+            if write is not None and probe.recording is not None and probe.recording.body:
+                _keep(probe, write)
+
+
+def _recorder(route: str, case: Case, key: str, model: str) -> Recorder:
+    tools = case.options.get("tools")
+    return Recorder(
+        model=model,
+        route=route,
+        request_template=f"glmsse probe {case.name} 1",
+        reading=Reading(tools=None if tools is None else tuple(offered_names(tools) or ())),
+        recorded_at=now(),
+        recorded_by=f"glmsse probe {__version__}",
+        secrets=(key,),
+    )
+
+
+def _keep(probe: Probe, write: Callable[[Recording], None]) -> None:
+    assert probe.recording is not None
+    try:
+        write(probe.recording)
+    except OSError as problem:
+        print(f"glmsse: not recorded: {problem.strerror or 'it cannot be written'}", file=sys.stderr)
+    if probe.recorder is not None and probe.recorder.found_secret:
+        print("glmsse: the answer contains the key; it is overwritten in the recording", file=sys.stderr)
 
 
 def _ignore(*_: object) -> None:
@@ -155,47 +187,29 @@ class _Shown:
         print(safe(text), end="", flush=True)
 
 
-class _Recorder:
-    """The body in one file, the time and size of each read in another."""
+@contextmanager
+def _reserved(path: str) -> Iterator[Callable[[Recording], None]]:
+    """Both names of a recording, which nobody has yet; if nothing is written, they are free again.
 
-    def __init__(self, body: BinaryIO, times: BinaryIO, key: str) -> None:
-        self._body = body
-        self._times = times
-        self._mask = Mask(key)
-
-    def keep(self, moment: float, data: bytes) -> None:
-        if data:
-            self._body.write(self._mask.feed(data))
-            self._times.write(b"%.6f %d\n" % (moment, len(data)))
-
-    def end(self) -> None:
-        self._body.write(self._mask.close())
-        if self._mask.found:
-            print("glmsse: the answer contains the key; it is overwritten in the recording", file=sys.stderr)
+    A paid answer is not replaced.
+    """
+    beside = sidecar_path(path)
+    if beside is None:
+        raise Unreadable(f"--record takes a name that does not end in {SIDECAR_SUFFIX}, as that of the sidecar does")
+    with _new_file(path), _new_file(str(beside)):
+        yield lambda recording: recording.write(path)
 
 
 @contextmanager
-def _recorder(path: str, key: str) -> Iterator[_Recorder]:
-    with _new_file(path) as body, _new_file(path + TIMES_SUFFIX) as times:
-        recorder = _Recorder(body, times, key)
-        try:
-            yield recorder
-        finally:
-            recorder.end()
-
-
-@contextmanager
-def _new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that was not there before, and is not there afterwards if nothing came. A paid answer is not replaced."""
+def _new_file(path: str) -> Iterator[None]:
     try:
-        file = open(path, "xb")  # noqa: SIM115 - the exceptions of opening alone are caught
+        open(path, "xb").close()
     except OSError as problem:
         raise Unreadable(f"{safe(path)}: {problem.strerror or 'cannot be written'}; nothing was sent") from None
     try:
-        with file:
-            yield file
+        yield
     finally:
-        if os.path.getsize(path) == 0:
+        if os.path.exists(path) and os.path.getsize(path) == 0:
             os.remove(path)
 
 

@@ -33,6 +33,9 @@ def add_to(commands: Any) -> None:
     option("--model", metavar="NAME", help="model that /v1/messages asks for (default: the request's)")
     option("--content-markup", choices=MARKUPS, default="none", help="raw model text in content (default: none)")
     option("--verdict-comment", action="store_true", help="write the verdict before [DONE] (default: no)")
+    option("--record", metavar="DIR", help="record answers there, without keys (default: none is recorded)")
+    option("--max-recordings", type=int, default=1000, metavar="N", help="recordings in DIR (default: 1000)")
+    option("--max-record-bytes", type=int, default=4 * 1024 * 1024, metavar="N", help="of one (default: 4194304)")
     option("--max-streams", type=int, default=4000, metavar="N", help="answers open per worker (default: 4000)")
     option("--max-body-bytes", type=int, default=8 * 1024 * 1024, metavar="N", help="of a request (default: 8388608)")
     option("--max-header-bytes", type=int, default=32 * 1024, metavar="N", help="of a request (default: 32768)")
@@ -47,6 +50,8 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
+    if settings.record is not None and not os.path.isdir(settings.record):
+        raise Unreadable("--record takes a directory that is there")
     if args.workers < 1:
         raise Unreadable("--workers takes a number from 1 up")
     try:
@@ -73,6 +78,9 @@ def settings_from(args: argparse.Namespace) -> Settings:
         verdict_comment=args.verdict_comment,
         deadlines=Deadlines(first_byte=args.first_byte, idle=args.idle, total=args.total),
         send_seconds=args.send,
+        record=args.record,
+        max_recordings=args.max_recordings,
+        max_record_bytes=args.max_record_bytes,
         max_streams=args.max_streams,
         max_body_bytes=args.max_body_bytes,
         max_header_bytes=args.max_header_bytes,

@@ -8,6 +8,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
+from ..capture import UnfitRecording
 from .extras import need
 from .outcome import ACCEPTED, Unreadable
 from .terminal import safe
@@ -29,7 +30,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8765, help="port, 0 for a free one (default: 8765)")
     parser.add_argument(
-        "--replay", metavar="FILE", help="answer with a recorded body, paced by FILE.times if it is there"
+        "--replay", metavar="FILE", help="answer with a recorded body, as and when its sidecar says if there is one"
     )
     parser.add_argument("--pace", type=_seconds, metavar="SECONDS", help="pause after each event (default: none)")
     parser.add_argument("--list", action="store_true", help="print the scenarios' names and stop")
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         print("\n".join(ANSWERS))
         return ACCEPTED
-    app = create_app(_recording(args), pace=args.pace or 0.0)
+    app = create_app(_replay(args), pace=args.pace or 0.0)
     try:
         listener = listen(args.host, args.port)
     except OSError as problem:
@@ -64,17 +65,17 @@ def run(args: argparse.Namespace) -> int:
     return ACCEPTED
 
 
-def _recording(args: argparse.Namespace) -> Any:
-    from ..server.recording import Recording, UnfitTimes
+def _replay(args: argparse.Namespace) -> Any:
+    from ..server.recording import Replay
 
     if args.replay is None:
         return None
     try:
-        return Recording.load(args.replay, pace=args.pace)
+        return Replay.load(args.replay, pace=args.pace)
     except OSError as problem:
         raise Unreadable(f"{safe(args.replay)}: {problem.strerror or 'cannot be read'}") from None
-    except UnfitTimes as problem:
-        raise Unreadable(f"{safe(args.replay)}.times: {problem}") from None
+    except UnfitRecording as problem:
+        raise Unreadable(f"{safe(args.replay)}: {problem}") from None
 
 
 def _port(text: str) -> int:

@@ -18,6 +18,7 @@ from .errors import RefusalBody, anthropic_refusal, openai_refusal
 from .exchange import Exchange
 from .messages import messages_exchange
 from .metrics import Metrics
+from .recordings import Recordings
 from .requests import ClientLeft, RawHeaders, Refusal, check_head, read_body
 from .settings import Settings
 from .upstream import Upstream
@@ -49,6 +50,7 @@ class Proxy:
         self.log = log
         self.metrics = Metrics()
         self.upstream = Upstream(settings)
+        self.recordings = Recordings(settings, log)
         self.open = 0
         self.ready = False
 
@@ -112,6 +114,7 @@ def create_app(settings: Settings, log: Log = log_line) -> Starlette:
         finally:
             proxy.ready = False
             await proxy.upstream.aclose()
+            proxy.recordings.close()
 
     async def health(_: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -24,8 +24,16 @@ def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Excha
         passage = MarkupTap(settings, openai_event, tools=request.get("tools"), choices=choices)
     else:
         passage = Tap(settings.tap(choices), openai_event, withhold=settings.enforces, comment=settings.verdict_comment)
-    exchange = Exchange(proxy, "chat", passage, openai_event, asked_for_stream=request.get("stream") is True)
-    return exchange, headers_upstream(headers, settings.key), body
+    kept = headers_upstream(headers, settings.key)
+    exchange = Exchange(
+        proxy,
+        "chat",
+        passage,
+        openai_event,
+        asked_for_stream=request.get("stream") is True,
+        recorder=proxy.recordings.recorder(kept, request, choices),
+    )
+    return exchange, kept, body
 
 
 def _choices(request: dict[str, Any], most: int | None) -> int:

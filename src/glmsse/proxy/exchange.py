@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
+from ..capture import Recorder
 from ..chat import ChatStream
 from ..deadlines import Deadlines
 from ..verdict import Verdict
@@ -53,6 +54,7 @@ class Exchange:
         *,
         asked_for_stream: bool,
         translates: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         self._proxy = proxy
         self._settings = proxy.settings
@@ -61,6 +63,7 @@ class Exchange:
         self._write_error = write_error
         self._asked_for_stream = asked_for_stream
         self._translates = translates
+        self._recorder = recorder
         self._status: int | None = None
         self._plain = False
         self._started = False
@@ -104,6 +107,8 @@ class Exchange:
             return
         try:
             self._status = response.status_code
+            if self._recorder is not None:
+                self._recorder.start(response.status_code, response.headers.raw)
             refused = self._passage.stream.start(response.status_code, response.headers.raw)
             if refused and (self._translates or self._must_refuse(response)):
                 await self._read_refused(response)
@@ -127,6 +132,7 @@ class Exchange:
     async def _read(self, response: httpx.Response) -> AsyncIterator[bytes]:
         """A body in which any byte is progress."""
         async for data in response.stream:  # type: ignore[union-attr]
+            self._record(data)
             self._watch.first_byte(len(data))
             self._watch.progressed()
             yield data
@@ -141,6 +147,7 @@ class Exchange:
         body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
         try:
             async for data in body:
+                self._record(data)
                 out = passage.feed(data)
                 if not events:
                     watch.first_byte(len(data))
@@ -197,6 +204,10 @@ class Exchange:
                     return
         except httpx.TransportError as problem:
             self._broke = type(problem).__name__
+
+    def _record(self, data: bytes) -> None:
+        if self._recorder is not None:
+            self._recorder.piece(data, monotonic() - self._began)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
         self._started = True
@@ -262,6 +273,11 @@ class Exchange:
     def _report(self) -> None:
         watch, stream, metrics = self._watch, self._passage.stream, self._proxy.metrics
         verdict = self._passage.verdict
+        if self._recorder is not None:
+            if self._plain:
+                self._proxy.recordings.drop()
+            else:
+                self._proxy.recordings.keep(self._recorder, verdict, self._broke)
         metrics.received.inc(stream.bytes_seen)
         metrics.sent.inc(watch.sent_bytes)
         metrics.events.inc(stream.events_seen)

@@ -138,11 +138,19 @@ def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[E
     passage = MessagesPassage(
         settings, model=str(request.get("model")), whole=not streams, tools=translated.get("tools")
     )
-    exchange = Exchange(proxy, "messages", passage, anthropic_event, asked_for_stream=streams, translates=True)
     kept = [
         (name, value)
         for name, value in headers_upstream(headers, settings.key)
         if not name.startswith((b"anthropic-", b"x-stainless-")) and name not in (b"content-type", b"accept")
     ]
     kept += [(b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
+    exchange = Exchange(
+        proxy,
+        "messages",
+        passage,
+        anthropic_event,
+        asked_for_stream=streams,
+        translates=True,
+        recorder=proxy.recordings.recorder(kept, translated, 1),
+    )
     return exchange, kept, json.dumps(translated, ensure_ascii=False).encode()

@@ -31,6 +31,9 @@ class Settings:
     connect_seconds  to reach the upstream
     send_seconds     one write to a client may wait; a client that reads slower is dropped
     request_seconds  a client may take to send its request body
+    record           a directory that answers are recorded in; None records none
+    max_recordings   files of it; then no more are written
+    max_record_bytes of an answer; a longer one is not recorded
     max_streams      answers open at once; more are refused with 503
     max_body_bytes, max_header_bytes   of a request; more are refused with 413 and 431
     """
@@ -50,6 +53,9 @@ class Settings:
     connect_seconds: float = 10
     send_seconds: float = 30
     request_seconds: float = 30
+    record: str | None = None
+    max_recordings: int = 1000
+    max_record_bytes: int = 4 * 1024 * 1024
     max_streams: int = 4000
     max_body_bytes: int = 8 * 1024 * 1024
     max_header_bytes: int = 32 * 1024

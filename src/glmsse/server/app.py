@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from ..chat import ChatStream
 from ..scenarios import CREATED
-from .answers import ANSWERS, COMMENT, EVENT_STREAM, JSON, Answer
+from .answers import ANSWERS, COMMENT, EVENT_STREAM, JSON, Answer, Ending
 from .asked import Asked, WrongRequest, read_request
-from .recording import Recording
+from .recording import Replay
 
 PATHS = {"paas": "/api/paas/v4/chat/completions", "coding": "/api/coding/paas/v4/chat/completions"}
 MOST_REQUEST_BYTES = 4 * 1024 * 1024
@@ -30,8 +30,8 @@ TRANSPORT = "glmsse_transport"
 """Where the server leaves the connection's transport in the request's state, for the faults that break it."""
 
 
-def create_app(recording: Recording | None = None, *, pace: float = 0.0) -> Starlette:
-    """The app: both routes, every answer; a recording takes the place of all of them. `pace` is seconds a write."""
+def create_app(replay: Replay | None = None, *, pace: float = 0.0) -> Starlette:
+    """The app: both routes, every answer; a replay takes the place of all of them. `pace` is seconds a write."""
 
     async def complete(request: Request) -> Response:
         data = await _body(request)
@@ -39,12 +39,12 @@ def create_app(recording: Recording | None = None, *, pace: float = 0.0) -> Star
             asked = read_request(request.headers.get("authorization"), data, request.query_params)
         except WrongRequest as wrong:
             return Response(wrong.body, wrong.status, media_type=JSON)
-        if recording is not None:
-            return _event_stream(_replayed(recording))
+        transport = getattr(request.state, TRANSPORT, None)
+        if replay is not None:
+            return _event_stream(_replayed(replay, transport), replay)
         answer = ANSWERS[asked.scenario]
         if not asked.stream and answer.media_type == EVENT_STREAM:
             return _whole_answer(answer, asked)
-        transport = getattr(request.state, TRANSPORT, None)
         return _event_stream(_written(answer, asked, pace, transport), answer)
 
     return Starlette(
@@ -69,11 +69,9 @@ async def _gateway_error(request: Request, error: Exception) -> Response:
     return JSONResponse(body, error.status_code, error.headers)
 
 
-def _event_stream(content: AsyncIterator[bytes], answer: Answer | None = None) -> Response:
-    headers = {"content-type": answer.media_type if answer else EVENT_STREAM, "cache-control": "no-cache"}
-    if answer is not None:
-        headers.update(answer.headers)
-    return StreamingResponse(content, answer.status if answer else 200, headers)
+def _event_stream(content: AsyncIterator[bytes], head: Answer | Replay) -> Response:
+    headers = {"content-type": head.media_type, "cache-control": "no-cache", **dict(head.headers)}
+    return StreamingResponse(content, head.status, headers)
 
 
 def _whole_answer(answer: Answer, asked: Asked) -> Response:
@@ -84,10 +82,12 @@ def _whole_answer(answer: Answer, asked: Asked) -> Response:
     return JSONResponse(stream.snapshot.to_dict())
 
 
-async def _replayed(recording: Recording) -> AsyncIterator[bytes]:
-    for pause, piece in recording.pieces:
+async def _replayed(replay: Replay, transport: Any) -> AsyncIterator[bytes]:
+    for pause, piece in replay.pieces:
         if pause:
             await asyncio.sleep(pause)
+        yield piece
+    async for piece in _ended(replay.ending, transport):
         yield piece
 
 
@@ -97,14 +97,19 @@ async def _written(answer: Answer, asked: Asked, pace: float, transport: Any) ->
     for piece in answer.pieces(asked.wanted):
         yield piece
         await asyncio.sleep(pace)
-    if answer.ending == "stay":
+    async for piece in _ended(answer.ending, transport):
+        yield piece
+
+
+async def _ended(ending: Ending, transport: Any) -> AsyncIterator[bytes]:
+    if ending == "stay":
         await asyncio.sleep(HOLD)
-    elif answer.ending == "comments":
+    elif ending == "comments":
         for _ in range(int(HOLD / COMMENT_PAUSE)):
             yield COMMENT
             await asyncio.sleep(COMMENT_PAUSE)
-    elif answer.ending != "end":
-        await _break(transport, reset=answer.ending == "reset")
+    elif ending != "end":
+        await _break(transport, reset=ending == "reset")
 
 
 async def _break(transport: Any, *, reset: bool) -> None:
