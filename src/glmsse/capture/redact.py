@@ -1,0 +1,447 @@
+"""Makes a recording shareable: text becomes other text of the same length and class, ids and names become pseudonyms.
+
+What stays is everything that a reader's behaviour depends on: sizes, line ends, event boundaries, cuts, escapes, UTF-8
+widths, the words and numbers of the protocol, and which ids, names and keys are equal. That it stays is checked, on
+each recording, before anything is handed out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from random import Random, SystemRandom
+from typing import Any
+
+from ..errors import CLOSE_CODES, MisuseError
+from ..limits import DEFAULT_LIMITS
+from ..strict_json import measure
+from . import protocol_words as protocol
+from .json_spans import Token, tokens
+from .lookalikes import Pseudonyms, words
+from .recording import Recording, digest_of, stream_for
+from .replacing import (
+    TAG,
+    Changes,
+    Document,
+    Piece,
+    Stream,
+    arguments,
+    literal,
+    model_text,
+    number,
+    plain,
+    quoted,
+    stray,
+)
+from .sidecar import Sidecar
+
+_MOST_TRIES = 12
+_LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")
+_BOM = b"\xef\xbb\xbf"
+_BLANKS = " \t\n"
+_FINISH = re.compile(r"[a-z_]{1,40}")
+_CODE = re.compile(r"[a-z0-9_.:-]{1,64}|[0-9]{1,18}")
+_KEPT_HEADERS = ("content-type", "content-encoding", "content-length", "retry-after", "date")
+
+
+class CannotRedact(ValueError):
+    """No redacted form behaves as the recording does, so none is handed out."""
+
+
+def redact(recording: Recording, *, keep: Iterable[str] = (), seed: int | None = None) -> Recording:
+    """The recording with another text in it. `keep` names fields whose values stay; reasoning never does.
+
+    `seed` makes the result repeatable, for tests: whoever knows it can try out guesses.
+    """
+    kept = frozenset(keep)
+    if kept & protocol.REASONING:
+        raise MisuseError("reasoning is always redacted")
+    wanted = _behaviour(recording)
+    closest: Recording | None = None
+    for attempt in range(_MOST_TRIES):
+        random: Random = SystemRandom() if seed is None else Random(seed + attempt)
+        redaction = _Redaction(recording, kept, random)
+        redacted = redaction.result()
+        found = _behaviour(redacted)
+        if found.verdict == wanted.verdict and not redaction.surviving_words(redacted):
+            closest = closest or redacted
+            if found.lane_hits == wanted.lane_hits:
+                return redacted
+    if closest is None:
+        raise CannotRedact("no redacted form gets the same verdict")
+    return closest
+
+
+@dataclass(frozen=True, slots=True)
+class _Behaviour:
+    verdict: dict[str, Any]
+    lane_hits: int
+
+
+def _behaviour(recording: Recording) -> _Behaviour:
+    """What a reader makes of it, without what may change: ids."""
+    stream = stream_for(recording.sidecar.reading)
+    status = recording.sidecar.status
+    if status is not None:
+        stream.start(status, recording.sidecar.headers)
+    stream.feed(recording.body)
+    end = recording.sidecar.terminal.end
+    fields = stream.close(end if end in CLOSE_CODES else None).to_dict()
+    fields["request_id"] = None if fields["request_id"] is None else len(fields["request_id"])
+    if fields["error"] is not None:
+        fields["error"] = {name: value for name, value in fields["error"].items() if "id" not in name.split("_")}
+    fields["counts"] = (stream.events_seen, stream.bytes_seen, stream.pieces_seen)
+    fields["sizes"] = [
+        (
+            choice.index,
+            len(choice.content.encode(errors="surrogatepass")),
+            len(choice.reasoning_content.encode(errors="surrogatepass")),
+            [(call.index, len(call.arguments.encode(errors="surrogatepass"))) for call in choice.tool_calls],
+        )
+        for choice in stream.snapshot.choices
+    ]
+    return _Behaviour(fields, stream._lane.hits)
+
+
+class _Redaction:
+    """One attempt: the body as documents, their texts as streams, and what is drawn for them."""
+
+    def __init__(self, recording: Recording, keep: frozenset[str], random: Random) -> None:
+        self._recording = recording
+        self._keep = keep
+        self._random = random
+        self._streams: dict[object, Stream] = {}
+        self._kept_words = set(protocol.FRAMING_WORDS)
+        self._last_call: dict[int, object] = {}
+        if _is_event_stream(recording):
+            self._parts = list(self._event_stream(recording.body))
+        else:
+            self._parts = [self._payload(_text(recording.body))]
+        self._words = frozenset(words(_text(recording.body)))
+        for stream in self._streams.values():
+            if stream.changes is model_text:
+                self._kept_words.update(word for tag in TAG.findall(stream.text) for word in words(tag))
+        spoken = {word for stream in self._streams.values() for word in words(stream.text)}
+        spoken |= {word for stream in self._streams.values() for piece in stream.pieces for word in words(piece.text)}
+        avoided = self._words | spoken
+        self._pseudonyms = Pseudonyms(random, avoided)
+        self._pseudonyms.keep(("", *(self._kept_names if "name" in keep else ())))
+        for stream in self._streams.values():
+            stream.replace(random, self._pseudonyms, avoided)
+
+    @property
+    def _kept_names(self) -> tuple[str, ...]:
+        return self._recording.sidecar.reading.tools or ()
+
+    def result(self) -> Recording:
+        body = b"".join(part if isinstance(part, bytes) else _bytes(part.result()) for part in self._parts)
+        sidecar = self._recording.sidecar
+        return Recording(body, self._sidecar(sidecar, body))
+
+    def surviving_words(self, redacted: Recording) -> frozenset[str]:
+        """Words of the original body that are still there and should not be."""
+        return (self._words & set(words(_text(redacted.body)))) - self._kept_words
+
+    def _sidecar(self, sidecar: Sidecar, body: bytes) -> Sidecar:
+        reading = sidecar.reading
+        tools = None if reading.tools is None else tuple(map(self._pseudonyms, reading.tools))
+        changed = replace(
+            sidecar,
+            bytes=len(body),
+            sha256=digest_of(body),
+            stream_digest=None,
+            route=None if sidecar.route is None else self._path(sidecar.route),
+            headers={
+                name: value if name in _KEPT_HEADERS else self._pseudonyms(value)
+                for name, value in sidecar.headers.items()
+            },
+            reading=replace(reading, tools=tools),
+            redacted=True,
+        )
+        return replace(changed, verdict=self._verdict(sidecar.verdict))
+
+    def _path(self, route: str) -> str:
+        return "/".join(step if step in protocol.PATHS else self._pseudonyms(step) for step in route.split("/"))
+
+    def _verdict(self, verdict: dict[str, Any] | None) -> dict[str, Any] | None:
+        if verdict is None:
+            return None
+        error = verdict.get("error")
+        if isinstance(error, dict):
+            error = {name: value for name, value in error.items() if name not in ("id_digests", "request_id")}
+        request_id = verdict.get("request_id")
+        named_id = self._pseudonyms(request_id) if isinstance(request_id, str) else None
+        return verdict | {"error": error, "request_id": named_id, "digest": None}
+
+    # The body as documents.
+
+    def _event_stream(self, body: bytes) -> Iterator[bytes | Document]:
+        """The body in parts; what the lines of an event's data are in the document comes out line by line."""
+        if body.startswith(_BOM):
+            yield _BOM
+            body = body[len(_BOM) :]
+        block: list[tuple[str, str, str]] = []  # of each line: what stands before its text, the text, the line end
+        for line in _LINE.finditer(body):
+            if not line.group():
+                break
+            text, end = _text(line.group()[: line.start(1) - line.start()]), _text(line.group(1))
+            if not text:
+                yield from self._block(block)
+                block = []
+                yield _bytes(end)
+                continue
+            head, colon, rest = text.partition(":")
+            blank = " " if colon and rest.startswith(" ") else ""
+            block.append((head + colon + blank, rest[len(blank) :], end))
+        yield from self._block(block)
+
+    def _block(self, lines: list[tuple[str, str, str]]) -> Iterator[bytes | Document]:
+        data = [rest for head, rest, _ in lines if _field(head) == "data"]
+        payload = _Lines(self._payload("\n".join(data)), len(data)) if data else None
+        for head, rest, end in lines:
+            name = _field(head)
+            if name == "data" and payload is not None:
+                yield _bytes(head)
+                yield payload.line()
+            else:
+                yield from self._other_line(name, head, rest)
+            yield _bytes(end)
+
+    def _other_line(self, name: str, head: str, rest: str) -> Iterator[bytes | Document]:
+        if name == "event" and rest in protocol.EVENT_NAMES:
+            self._kept_words.update(words(rest))
+            yield _bytes(head + rest)
+        elif name in ("event", "id"):
+            document = Document(rest)
+            self._add(("field", name, rest), literal(document, 0, len(rest)), _whole_name, joined=False)
+            yield _bytes(head)
+            yield document
+        elif name == "retry":
+            yield _bytes(head + rest)
+        else:
+            document = Document(head + rest)
+            self._add(("field", ""), literal(document, 0, len(document.text)), plain, joined=False)
+            yield document
+
+    def _payload(self, text: str) -> Document:
+        document = Document(text)
+        if text.strip(_BLANKS) == "[DONE]":
+            self._kept_words.update(words(text))
+            return document
+        for start, end in _json_texts(text):
+            _Payload(self, document, start, end).read()
+        return document
+
+    # What is called by the payloads.
+
+    def _add(self, key: object, piece: Piece, changes: Changes, *, joined: bool) -> None:
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = Stream(changes, joined)
+        stream.pieces.append(piece)
+
+    add = _add
+
+    def keeps(self, text: str, key: object) -> bool:
+        """Whether the caller wants the field as it is."""
+        if key in self._keep:
+            self._kept_words.update(words(text))
+            return True
+        return False
+
+    def keep_word(self, text: str) -> None:
+        self._kept_words.update(words(text))
+
+    def call_key(self, choice: int, index: object, call_id: object) -> object:
+        """Which call an argument piece belongs to."""
+        if isinstance(index, int):
+            self._last_call[choice] = index
+        elif isinstance(call_id, str) and call_id:
+            self._last_call[choice] = call_id
+        return self._last_call.get(choice, 0)
+
+
+class _Payload:
+    """One JSON text of a document, whole or broken."""
+
+    def __init__(self, redaction: _Redaction, document: Document, start: int, end: int) -> None:
+        self._redaction = redaction
+        self._document = document
+        self._start = start
+        self._text = document.text[start:end]
+        self._value = _value(self._text)
+        self._read: dict[str, Piece] = {}
+        self._others: list[tuple[str, object, Piece]] = []
+
+    def read(self) -> None:
+        for token in tokens(self._text):
+            start, end = token.start + self._start, token.end + self._start
+            text = self._text[token.start : token.end]
+            key = next((step for step in reversed(token.path) if isinstance(step, str)), None)
+            if token.kind == "key":
+                self._key(token, quoted(self._document, start, end))
+            elif token.kind == "string":
+                self._string(token, key, quoted(self._document, start, end))
+            elif token.kind == "stray":
+                self._other("stray", token, literal(self._document, start, end), stray)
+            elif not self._number_stays(token, key) and not self._redaction.keeps(text, key):
+                self._other("number", token, literal(self._document, start, end), number)
+        self._pair_up()
+
+    def _key(self, token: Token, piece: Piece) -> None:
+        name = piece.text
+        if name in protocol.KEYS and "arguments" not in token.path[:-1]:
+            self._redaction.keep_word(name)
+        elif not self._redaction.keeps(name, name):
+            self._redaction.add(("name", name), piece, _whole_name, joined=False)
+
+    def _string(self, token: Token, key: str | None, piece: Piece) -> None:
+        redaction, text = self._redaction, piece.text
+        inside = "arguments" in token.path[:-1]
+        if key not in protocol.REASONING and redaction.keeps(text, key):
+            return
+        if _is_protocol_word(token.path, key, text) and not inside:
+            redaction.keep_word(text)
+        elif key in protocol.PSEUDONYMS and not inside:
+            redaction.add(("name", text), piece, _whole_name, joined=False)
+        elif key in ("arguments", "partial_json") and not inside:
+            redaction.add(("arguments", *self._call(token.path)), piece, arguments, joined=True)
+            self._read.setdefault(text, piece)
+        elif key in protocol.TEXTS and "reasoning_details" not in token.path and not inside:
+            redaction.add((key, self._choice(token.path)), piece, model_text, joined=True)
+            self._read.setdefault(text, piece)
+        else:
+            self._others.append((text, ("own", token.path, *self._call(token.path)), piece))
+
+    def _pair_up(self) -> None:
+        """A text that is there twice in a payload stays there twice."""
+        for text, key, piece in self._others:
+            twin = self._read.get(text) if text else None
+            if twin is not None and twin.spelling == piece.spelling:
+                twin.again.append((piece.document, piece.units))
+            else:
+                self._redaction.add(key, piece, plain, joined=False)
+
+    def _other(self, kind: str, token: Token, piece: Piece, changes: Changes) -> None:
+        self._redaction.add((kind, token.path, *self._call(token.path)), piece, changes, joined=False)
+
+    def _number_stays(self, token: Token, key: str | None) -> bool:
+        return "arguments" not in token.path and (key in protocol.NUMBERS or "usage" in token.path)
+
+    def _choice(self, path: tuple[Any, ...]) -> int:
+        choice = _at(self._value, path, "choices")
+        index = choice.get("index") if isinstance(choice, dict) else None
+        return index if type(index) is int else 0
+
+    def _call(self, path: tuple[Any, ...]) -> tuple[int, object]:
+        choice = self._choice(path)
+        if "tool_calls" not in path:
+            index = self._value.get("index") if isinstance(self._value, dict) else None
+            return choice, index if type(index) is int else None
+        call = _at(self._value, path, "tool_calls")
+        call = call if isinstance(call, dict) else {}
+        return choice, self._redaction.call_key(choice, call.get("index"), call.get("id"))
+
+
+class _Lines:
+    """A document of several lines, which the body has in several places."""
+
+    def __init__(self, document: Document, count: int) -> None:
+        self._document = document
+        self._count = count
+        self._next = 0
+
+    def line(self) -> Document:
+        at, self._next = self._next, self._next + 1
+        return self._document if self._count == 1 else _Line(self._document, at)
+
+
+class _Line(Document):
+    __slots__ = ("_at", "_whole")
+
+    def __init__(self, whole: Document, at: int) -> None:
+        super().__init__("")
+        self._whole = whole
+        self._at = at
+
+    def result(self) -> str:
+        return self._whole.result().split("\n")[self._at]
+
+
+def _whole_name(text: str, start: int, end: int, pseudonyms: Pseudonyms) -> Any:
+    """A text that is a name as a whole, with its escapes read already."""
+    from .json_spans import Change
+
+    for at, char in enumerate(pseudonyms(text[start:end]), start):
+        if char != text[at]:
+            yield Change(at, at + 1, char)
+
+
+def _is_protocol_word(path: tuple[Any, ...], key: str | None, text: str) -> bool:
+    if key == "model":
+        return True
+    if key in ("finish_reason", "native_finish_reason", "stop_reason"):
+        return _FINISH.fullmatch(text) is not None
+    if key in ("code", "type", "status") and ("error" in path or len(path) == 1) and _CODE.fullmatch(text):
+        return True
+    return key in ("role", "object", "type") and text in protocol.VALUES
+
+
+def _is_event_stream(recording: Recording) -> bool:
+    sidecar = recording.sidecar
+    if sidecar.status is not None and stream_for(sidecar.reading).start(sidecar.status, sidecar.headers):
+        return False
+    return recording.body.lstrip()[:1] not in (b"{", b"<")
+
+
+def _field(head: str) -> str:
+    return head.rstrip(" ").removesuffix(":") if head.endswith((":", ": ")) else head
+
+
+def _json_texts(text: str) -> Iterator[tuple[int, int]]:
+    """The text; or where a whole object stands behind a cut one, both (as the splice that a reader looks for)."""
+    if _value(text) is None:
+        at = 0
+        while (at := text.find("data: ", at + 1)) >= 0:
+            if isinstance(_value(text[at + 6 :]), dict):
+                yield 0, at
+                yield at + 6, len(text)
+                return
+    yield 0, len(text)
+
+
+def _value(text: str) -> Any:
+    if measure(text)[0] > DEFAULT_LIMITS.max_json_depth:
+        return None
+    try:
+        return json.loads(text, parse_int=_short_int)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _short_int(digits: str) -> int:
+    return int(digits) if len(digits) < 20 else -1
+
+
+def _at(value: Any, path: tuple[Any, ...], name: str) -> Any:
+    """The item of the list called `name` that the path leads through."""
+    for place, step in enumerate(path):
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+        if place and path[place - 1] == name:
+            return value
+    return None
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
