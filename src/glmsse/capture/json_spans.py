@@ -15,10 +15,12 @@ LITERALS = frozenset(("true", "false", "null", "NaN", "Infinity"))
 
 _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_UNIT = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.)|(.)", re.DOTALL)
+_UNIT = re.compile(r'\\u([0-9a-fA-F]{4})|\\(["\\/bfnrt])|(\\u[0-9a-fA-F]{0,3}[^"\\]?|\\.)|(.)', re.DOTALL)
+_NO_CHARACTER = "\0"
+"""For what begins like an escape and is none: it stays, so that it stays none."""
+
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class Token(NamedTuple):
@@ -102,8 +104,8 @@ def units(text: str, start: int, end: int) -> list[Unit]:
     """The characters of the inside of a string."""
     found: list[Unit] = []
     for match in _UNIT.finditer(text, start, end):
-        code, short, plain = match.groups()
-        char = chr(int(code, 16)) if code else _SHORT_ESCAPES.get(short, short) if short else plain
+        code, short, none, plain = match.groups()
+        char = chr(int(code, 16)) if code else _NO_CHARACTER if none else _SHORT_ESCAPES.get(short, short) or plain
         if code and found and "\udc00" <= char <= "\udfff" and _is_escaped_high(text, found[-1], match.start()):
             high = found.pop()
             pair = chr(0x10000 + ((ord(high.char) - 0xD800) << 10) + ord(char) - 0xDC00)
@@ -148,21 +150,9 @@ def changes_in_text(text: str, start: int, end: int) -> Iterator[Change]:
 
 
 def changes_in_string(text: str, start: int, end: int) -> Iterator[Change]:
-    """The same for the inside of a string; what is no escape stays none."""
-    broken_until = 0
+    """The same for the inside of a string."""
     for unit in units(text, start, end):
-        spelling = text[unit.start : unit.end]
-        if spelling == "\\u":
-            broken_until = unit.end + 4
-            continue
-        if spelling[0] == "\\" and spelling[1:2] != "u":
-            continue
         choices = pool(unit.char)
-        if unit.end <= broken_until:
-            if unit.char in _HEX:
-                continue
-            choices = "".join(other for other in choices if other not in _HEX)
-            broken_until = 0
         if choices:
             yield Change(unit.start, unit.end, choices)
 

@@ -20,6 +20,7 @@ from ..glm_text import ToolCallParser
 from ..limits import DEFAULT_LIMITS, Limits
 from .sidecar import Reading, Sidecar, UnfitSidecar
 
+BODY_SUFFIX = ".sse"
 SIDECAR_SUFFIX = ".json"
 MOST_SIDECAR_BYTES = 64 * 1024 * 1024
 

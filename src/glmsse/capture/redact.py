@@ -18,7 +18,7 @@ from ..errors import CLOSE_CODES, MisuseError
 from ..limits import DEFAULT_LIMITS
 from ..strict_json import measure
 from . import protocol_words as protocol
-from .json_spans import Token, tokens
+from .json_spans import Change, Token, tokens
 from .lookalikes import Pseudonyms, words
 from .recording import Recording, digest_of, stream_for
 from .replacing import (
@@ -215,14 +215,14 @@ class _Redaction:
             yield _bytes(head + rest)
         elif name in ("event", "id"):
             document = Document(rest)
-            self._add(("field", name, rest), literal(document, 0, len(rest)), _whole_name, joined=False)
+            self.add(("field", name, rest), literal(document, 0, len(rest)), _whole_name, joined=False)
             yield _bytes(head)
             yield document
         elif name == "retry":
             yield _bytes(head + rest)
         else:
             document = Document(head + rest)
-            self._add(("field", ""), literal(document, 0, len(document.text)), plain, joined=False)
+            self.add(("field", ""), literal(document, 0, len(document.text)), plain, joined=False)
             yield document
 
     def _payload(self, text: str) -> Document:
@@ -236,13 +236,11 @@ class _Redaction:
 
     # What is called by the payloads.
 
-    def _add(self, key: object, piece: Piece, changes: Changes, *, joined: bool) -> None:
+    def add(self, key: object, piece: Piece, changes: Changes, *, joined: bool) -> None:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = Stream(changes, joined)
         stream.pieces.append(piece)
-
-    add = _add
 
     def keeps(self, text: str, key: object) -> bool:
         """Whether the caller wants the field as it is."""
@@ -370,10 +368,8 @@ class _Line(Document):
         return self._whole.result().split("\n")[self._at]
 
 
-def _whole_name(text: str, start: int, end: int, pseudonyms: Pseudonyms) -> Any:
+def _whole_name(text: str, start: int, end: int, pseudonyms: Pseudonyms) -> Iterator[Change]:
     """A text that is a name as a whole, with its escapes read already."""
-    from .json_spans import Change
-
     for at, char in enumerate(pseudonyms(text[start:end]), start):
         if char != text[at]:
             yield Change(at, at + 1, char)
