@@ -39,6 +39,7 @@ from .sidecar import Sidecar
 
 _MOST_TRIES = 12
 _LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")
+_FIELD_LINE = re.compile(rb"(?:\A|[\r\n])(?:\xef\xbb\xbf)?(?:data|event|id|retry)(?:[:\r\n]|\Z)")
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = " \t\n"
 _FINISH = re.compile(r"[a-z_]{1,40}")
@@ -389,7 +390,7 @@ def _is_event_stream(recording: Recording) -> bool:
     sidecar = recording.sidecar
     if sidecar.status is not None and stream_for(sidecar.reading).start(sidecar.status, sidecar.headers):
         return False
-    return recording.body.lstrip()[:1] not in (b"{", b"<")
+    return _FIELD_LINE.search(recording.body) is not None or recording.body.lstrip()[:1] not in (b"{", b"<")
 
 
 def _field(head: str) -> str:

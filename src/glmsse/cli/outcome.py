@@ -10,7 +10,8 @@ UNREADABLE = 2
 PROTOCOL = 3
 LIMIT = 4
 
-_BY_OUTCOME = {"accepted": ACCEPTED, "protocol_error": PROTOCOL, "limit_exceeded": LIMIT}
+EXIT_CODES = {"accepted": ACCEPTED, "protocol_error": PROTOCOL, "limit_exceeded": LIMIT}
+"""Of outcomes; all others are NOT_ACCEPTED."""
 
 
 class Unreadable(Exception):
@@ -18,4 +19,4 @@ class Unreadable(Exception):
 
 
 def exit_code(verdict: Verdict) -> int:
-    return _BY_OUTCOME.get(verdict.outcome, NOT_ACCEPTED)
+    return EXIT_CODES.get(verdict.outcome, NOT_ACCEPTED)

@@ -19,6 +19,9 @@ _UNSAFE = [
 _ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _UNSAFE}
 
 
+_STYLES = {"failed": "bold red", "passed": "green"}
+
+
 def safe(text: str) -> str:
     """The text with control, escape and direction characters spelt out; tabs and line feeds stay."""
     return text.translate(_ESCAPES)
@@ -35,6 +38,24 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: on a terminal that fits it, by rich if it is there (extra: cli), else as plain text."""
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.table import Table
+            from rich.text import Text
+        except ImportError:
+            pass
+        else:
+            drawn = Table(*head)
+            for row in rows:
+                drawn.add_row(*(Text(safe(cell), _STYLES.get(cell, "")) for cell in row))
+            Console().print(drawn)
+            return
+    print(table(head, rows))
 
 
 class Progress:
