@@ -13,6 +13,9 @@ Path = tuple[Union[str, int, None], ...]
 
 LITERALS = frozenset(("true", "false", "null", "NaN", "Infinity"))
 
+MOST_LEVELS = 64
+"""Of a path; what nests deeper is no chunk of any provider."""
+
 _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UNIT = re.compile(r'\\u([0-9a-fA-F]{4})|\\(["\\/bfnrt])|(\\u[0-9a-fA-F]{0,3}[^"\\]?|\\.)|(.)', re.DOTALL)
@@ -53,18 +56,18 @@ def tokens(text: str) -> Iterator[Token]:
             is_key = has_colon or (level is not None and level.key_follows)
             if is_key and level is not None and level.is_object:
                 level.place, level.key_follows = decoded(text, at + 1, end), False
-            path = tuple(step.place for step in levels)
+            path = _path(levels)
             yield Token("key" if is_key else "string", at + 1, end, path)
             at = end + 1
             continue
         number, letters = _NUMBER.match(text, at), _LETTERS.match(text, at)
         if number:
-            yield Token("number", at, number.end(), tuple(step.place for step in levels))
+            yield Token("number", at, number.end(), _path(levels))
             at = number.end()
             continue
         if letters:
             if letters.group() not in LITERALS:
-                yield Token("stray", at, letters.end(), tuple(step.place for step in levels))
+                yield Token("stray", at, letters.end(), _path(levels))
             at = letters.end()
             continue
         if char in "{[":
@@ -77,6 +80,10 @@ def tokens(text: str) -> Iterator[Token]:
         elif char == ":" and level is not None:
             level.key_follows = False
         at += 1
+
+
+def _path(levels: list[_Level]) -> Path:
+    return tuple(level.place for level in levels[:MOST_LEVELS])
 
 
 def string_end(text: str, start: int) -> tuple[int, bool]:

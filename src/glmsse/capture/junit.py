@@ -29,7 +29,8 @@ def junit_xml(result: GateResult) -> bytes:
             found.text = _xml_text("\n".join(problems))
     root = ElementTree.Element("testsuites")
     root.append(suite)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def _missing(names: Iterable[str]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class GateItem(pytest.Item):
         if problems:
             raise _Failed("\n".join(problems))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # type: ignore[override]
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         if isinstance(excinfo.value, _Failed):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))

@@ -38,6 +38,7 @@ from .replacing import (
 from .sidecar import Sidecar
 
 _MOST_TRIES = 12
+_MOST_SPLICES = 16
 _LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")
 _FIELD_LINE = re.compile(rb"(?:\A|[\r\n])(?:\xef\xbb\xbf)?(?:data|event|id|retry)(?:[:\r\n]|\Z)")
 _BOM = b"\xef\xbb\xbf"
@@ -350,23 +351,30 @@ class _Lines:
     def __init__(self, document: Document, count: int) -> None:
         self._document = document
         self._count = count
-        self._next = 0
+        self._handed_out = 0
+        self._results: list[str] | None = None
 
     def line(self) -> Document:
-        at, self._next = self._next, self._next + 1
-        return self._document if self._count == 1 else _Line(self._document, at)
+        """The next one."""
+        at, self._handed_out = self._handed_out, self._handed_out + 1
+        return self._document if self._count == 1 else _Line(self, at)
+
+    def result(self, at: int) -> str:
+        if self._results is None:
+            self._results = self._document.result().split("\n")
+        return self._results[at]
 
 
 class _Line(Document):
-    __slots__ = ("_at", "_whole")
+    __slots__ = ("_at", "_lines")
 
-    def __init__(self, whole: Document, at: int) -> None:
+    def __init__(self, lines: _Lines, at: int) -> None:
         super().__init__("")
-        self._whole = whole
+        self._lines = lines
         self._at = at
 
     def result(self) -> str:
-        return self._whole.result().split("\n")[self._at]
+        return self._lines.result(self._at)
 
 
 def _whole_name(text: str, start: int, end: int, pseudonyms: Pseudonyms) -> Iterator[Change]:
@@ -401,7 +409,10 @@ def _json_texts(text: str) -> Iterator[tuple[int, int]]:
     """The text; or where a whole object stands behind a cut one, both (as the splice that a reader looks for)."""
     if _value(text) is None:
         at = 0
-        while (at := text.find("data: ", at + 1)) >= 0:
+        for _ in range(_MOST_SPLICES):
+            at = text.find("data: ", at + 1)
+            if at < 0:
+                break
             if isinstance(_value(text[at + 6 :]), dict):
                 yield 0, at
                 yield at + 6, len(text)

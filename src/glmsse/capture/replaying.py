@@ -36,6 +36,10 @@ _LONG_AGO = 10.0**9
 Facts = dict[str, Any]
 
 
+class ReplayFailed(Exception):
+    """A process of the gate's own ended before its time."""
+
+
 def cuttings(recording: Recording, seed: int) -> Iterator[tuple[str, Sequence[bytes]]]:
     """The body cut in every way that a gate tries, by name; always in the same places for the same seed."""
     body = recording.body
@@ -196,7 +200,7 @@ def replay_in(build: str, tasks: Sequence[Facts]) -> tuple[str, list[Facts]]:
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"the {build} build did not finish")
+        raise ReplayFailed(f"the {build} build did not finish its replays")
     document = json.loads(done.stdout)
     return document["build"], document["answers"]
 

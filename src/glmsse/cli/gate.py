@@ -11,6 +11,7 @@ from typing import Any
 from ..capture.gate import MANIFEST, Checked, GateResult, UnfitGate, run_gate, update_gate
 from ..capture.junit import junit_xml
 from ..capture.recording import write_whole
+from ..capture.replaying import ReplayFailed
 from ..capture.starter import write_starter
 from ..capture.states import STATES
 from .outcome import ACCEPTED, EXIT_CODES, NOT_ACCEPTED, UNREADABLE, Unreadable
@@ -58,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
             write_whole(Path(args.junit), junit_xml(result))
     except UnfitGate as problem:
         raise Unreadable(f"{safe(args.directory)}: {problem}") from None
+    except ReplayFailed as problem:
+        raise Unreadable(str(problem)) from None
     except OSError as problem:
         raise Unreadable(f"{safe(str(problem.filename))}: {problem.strerror or 'cannot be written'}") from None
     if args.json:
@@ -77,21 +80,19 @@ def _exit_code(result: GateResult) -> int:
 def _show(result: GateResult) -> None:
     show_table(("fixture", "result", "outcome", "code", "cuttings", "covers"), [_row(item) for item in result.fixtures])
     print()
-    missing = [state for state in result.missing]
-    covered = f"{len(result.states) - len(missing)} of {len(result.states)} states are covered"
+    covered = f"{len(result.states) - len(result.missing)} of {len(result.states)} states are covered"
     builds = " and ".join(result.builds)
     for checked in result.fixtures:
         for problem in checked.problems:
             print(f"FAILED {safe(checked.name)}: {safe(problem)}")
         for change in checked.drift:
             print(f"drift  {safe(checked.name)}: {safe(change)}")
-    for state in missing:
+    for state in result.missing:
         print(f"FAILED state {state}: no fixture covers it ({STATES[state][0]})")
     for problem in result.problems:
         print(f"FAILED {safe(problem)}")
-    print(
-        f"{'passed' if result.passed else 'FAILED'}: {len(result.fixtures)} fixtures in the {builds} build, {covered}"
-    )
+    outcome = "passed" if result.passed else "FAILED"
+    print(f"{outcome}: {len(result.fixtures)} fixtures in the {builds} build, {covered}")
 
 
 def _row(checked: Checked) -> tuple[str, ...]:
