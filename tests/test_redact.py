@@ -365,3 +365,12 @@ def test_one_byte_at_a_time_gives_the_same_verdict(glmsse: Any) -> None:
         for piece in each_byte(REDACTED[name]):
             stream.feed(piece)
         assert stream.close().to_dict()["code"] == behaviour(glmsse, BODIES[name], "zai")["code"]
+
+
+def test_a_code_that_a_verdict_shows_stays_whatever_its_case() -> None:
+    data = b'data: {"error":{"code":"InvalidParameter","type":"BadThing","message":"Jane was here"}}\n\n'
+
+    redacted = redact(Recording(data), seed=2).body
+
+    assert b'"InvalidParameter"' in redacted
+    assert b"Jane" not in redacted
