@@ -194,6 +194,50 @@ def test_text_that_comes_twice_is_read_once() -> None:
     assert outcome["snapshot"]["choices"][0]["message"]["reasoning_content"] == "abcdxyabcdx"
 
 
+USAGES = (
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"prompt_tokens_details":{"cached_tokens":1}}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.5}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"total_tokens":3}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"note":"\\ud83d"}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":1e999}',
+    '{"prompt_tokens":true,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":-1,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":1111111111111111111111}',
+    '{"prompt_tokens":1}',
+    *("{}", "null", "[]", "7", '"x"', "{", "false", '{"a":' * 70 + "1" + "}" * 70),
+)
+
+
+@pytest.mark.parametrize("usage", USAGES)
+def test_usage_beside_each_piece_is_read_alike(usage: str) -> None:
+    def counted(text: str) -> bytes:
+        payload = '{"id":"r-1","usage":U,"choices":[{"index":0,"delta":{"content":"T"}}]}'
+        return event(payload.replace("U", usage).replace("T", text))
+
+    body = b"".join(map(counted, ("a", "b", "c", "\\ud83d", "\\ude00", "d")))
+    for profile in ("zai", "gateway"):
+        assert_all_paths_agree(START + body + END, cuts=range(0, 2000, 77), profile=profile)
+        assert_all_paths_agree(START + body + END, profile=profile, deltas=False, collect=False)
+    capped = [
+        outcome_of(package, [START + body + END], fast, limits=package.Limits(max_content_bytes=5))
+        for package in BUILDS.values()
+        for fast in (True, False)
+    ]
+    assert all(outcome == capped[0] for outcome in capped)
+
+
+def test_lane_takes_pieces_with_usage_beside_them(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream()
+    totals = '{"prompt_tokens":1,"completion_tokens":N,"total_tokens":2}'
+    payload = '{"id":"r-1","usage":U,"choices":[{"index":0,"delta":{"content":"x"}}]}'.replace("U", totals)
+    events = [item for number in range(9) for item in stream.feed(event(payload.replace("N", str(number))))]
+    assert [item.type for item in events] == ["usage", "content.delta"] * 9
+    assert stream.usage.completion_tokens == 8
+    assert stream.pieces_seen == 18
+    assert (stream._lane.hits > 5) == (glmsse.IMPLEMENTATION == "compiled")
+
+
 PADDED = {
     "behind the text": '{"id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":"P"}',
     "before the text": '{"id":"r-1","pad":"P","choices":[{"index":0,"delta":{"content":"T"}}]}',
@@ -404,7 +448,10 @@ def random_body(pick: random.Random) -> bytes:
     more: dict[str, Any] = {"finish_reason": None, "logprobs": None} if pick.random() < 0.5 else {}
     for _ in range(pick.randint(5, 40)):
         delta = random_delta(pick)
-        body += chunk(delta, ascii_only, **more) * pick.randint(1, 3)
+        whole = chunk(delta, ascii_only, **more)
+        if pick.random() < 0.1:
+            whole = whole.replace(b'"id"', b'"usage": ' + pick.choice(USAGES).encode() + b', "id"', 1)
+        body += whole * pick.randint(1, 3)
         if pick.random() < 0.02:
             body += event(pick.choice(list(ODD_PAYLOADS.values())))
         if pick.random() < 0.05:

@@ -253,7 +253,7 @@ cdef class SSEFramer:
         if self._state != OPEN:
             return self._refusal("feed")
         self._state = BUSY
-        self._lane, self._stream, lane._events = lane, stream, events
+        self._lane, self._stream, lane._stream, lane._events = lane, stream, stream, events
         try:
             error = self._take(data, events)
         except BaseException:
@@ -261,7 +261,7 @@ cdef class SSEFramer:
             self._value = NULL
             raise
         finally:
-            self._lane = self._stream = lane._events = None
+            self._lane = self._stream = lane._stream = lane._events = None
         self._state = OPEN
         if error is not None and not isinstance(error, _misuse):
             self._fail(error)

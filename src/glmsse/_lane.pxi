@@ -228,13 +228,14 @@ cdef class ChatLane:
     cdef int _fruitless
     cdef bytes _response_id
     cdef list _events  # where the events of the feed at hand go
+    cdef object _stream  # that feeds
     cdef public object activity
     cdef readonly long long hits
     cdef readonly long long template_hits
     # What the scanner found in the payload at hand.
     cdef Bytes _end
     cdef Span _texts[3]
-    cdef Span _alias, _body, _call_id, _name
+    cdef Span _alias, _body, _call_id, _name, _usage
     cdef Span _unread[MOST_UNREAD]  # strings that are values nobody reads
     cdef int _unread_count
     cdef Py_ssize_t _size  # of the string decoded last
@@ -293,7 +294,8 @@ cdef class ChatLane:
             ):
                 continue
             stop = self._decode(template, payload + before, end, size)
-            if stop != NULL and end - stop == after and self._add(template.sink, self._size):
+            if stop != NULL and end - stop == after and self._may_add(template.sink, self._size):
+                self._add(template.sink, self._size)
                 self._hit(template)
                 if number:
                     self._templates[number], self._templates[0] = self._templates[0], template
@@ -312,8 +314,9 @@ cdef class ChatLane:
         if end - at <= before + after or memcmp(at, PyBytes_AS_STRING(template.head), before) != 0:
             return 0
         stop = _behind(self._decode(template, at + before, end, SHORT_STRING), end, template.tail)
-        if stop == NULL or stop - at - 2 > most or not self._add(template.sink, self._size):
+        if stop == NULL or stop - at - 2 > most or not self._may_add(template.sink, self._size):
             return 0
+        self._add(template.sink, self._size)
         self._hit(template)
         return stop - at
 
@@ -351,22 +354,38 @@ cdef class ChatLane:
         return NULL if stop == NULL or _first_invalid(at, stop - 1 - at) >= 0 else stop - 1
 
     cdef bint _accept(self, _Sink sink) except -1:
-        """Add the string at `_body` to its text; False if it is not plain, which changes nothing."""
+        """Add the string at `_body` to its text, and the usage beside it; False if either is not plain, which changes
+        nothing."""
         cdef TextStore store = sink.store
         cdef Bytes stop = self._body.start + self._body.size
         cdef Py_ssize_t size
+        cdef object usage = None
         if store.waiting or self._body.size == 0:
             return False
         store._make_room(self._body.size)
         size = _unescape(self._body.start, &stop, store._start + store._used, &self._wide)
-        return stop == self._body.start + self._body.size and self._add(sink, size)
+        if stop != self._body.start + self._body.size or not self._may_add(sink, size):
+            return False
+        if self._usage.size:
+            stop = self._usage.start
+            usage = _plain_value(&stop, self._usage.start + self._usage.size, self._max_depth - 1, self._max_number)
+            if usage is _BAIL:
+                return False
+            self._stream._receive_usage(usage)
+        self._add(sink, size)
+        return True
 
-    cdef bint _add(self, _Sink sink, Py_ssize_t size) except -1:
-        """Add the bytes that were decoded to the end of the text, if they are UTF-8 and under its cap."""
+    cdef bint _may_add(self, _Sink sink, Py_ssize_t size) noexcept:
+        """Whether the bytes that were decoded to the end of the text are UTF-8 and under its cap."""
+        cdef TextStore store = sink.store
+        if size <= 0 or size > store._maximum - store.size:
+            return False
+        return not self._wide or _first_invalid(store._start + store._used, size) < 0
+
+    cdef int _add(self, _Sink sink, Py_ssize_t size) except -1:
+        """Add the bytes that were decoded to the end of the text."""
         cdef TextStore store = sink.store
         cdef unsigned char* out = store._start + store._used
-        if size <= 0 or size > store._maximum - store.size or (self._wide and _first_invalid(out, size) >= 0):
-            return False
         store.size += size
         if store._keep:
             store._used += size
@@ -379,7 +398,7 @@ cdef class ChatLane:
             self.activity = "calling"
         if self._deltas:
             self._events.append(_delta(sink, PyUnicode_DecodeUTF8(<const char*>out, size, "strict")))
-        return True
+        return 0
 
     # The scanner: one pass over the whole payload. Every function gets the place of what it reads and returns the place
     # behind it, or NULL to bail.
@@ -393,7 +412,7 @@ cdef class ChatLane:
         self._end = payload + size
         self._plain = _is_plain(payload, size, &ascii)
         self._texts[CONTENT].size = self._texts[REASONING].size = self._texts[ARGUMENTS].size = 0
-        self._alias.size = self._body.size = self._call_id.size = self._name.size = 0
+        self._alias.size = self._body.size = self._call_id.size = self._name.size = self._usage.size = 0
         self._unread_count = 0
         self._choice = self._index = 0
         self._has_index = self._has_choice = self._has_piece = False
@@ -425,7 +444,8 @@ cdef class ChatLane:
                     return False
                 if not self._accept(sink):
                     return False
-                self._learn(sink, payload)
+                if self._usage.size == 0:
+                    self._learn(sink, payload)
                 return True
         return False
 
@@ -530,7 +550,9 @@ cdef class ChatLane:
                 return self._only(at, CHOICE, depth)
             if _is(key, b"id"):
                 return self._word(at, self._response_id)
-            if _is(key, b"usage") or _is(key, b"error"):
+            if _is(key, b"usage"):
+                return self._counts(at, depth)
+            if _is(key, b"error"):
                 return self._null(at)
             if (_is(key, b"object") or _is(key, b"type")) and at[0] == b'"':
                 return self._no_error(at)
@@ -569,6 +591,13 @@ cdef class ChatLane:
             if _is(key, b"name"):
                 return self._text(at, &self._name)
         return self._value(at, depth)
+
+    cdef Bytes _counts(self, Bytes at, int depth) noexcept:
+        """The usage: an object, or null."""
+        cdef Bytes stop = self._child(at, UNREAD, depth)
+        if stop != NULL and at[0] == b"{":
+            self._usage.start, self._usage.size = at, stop - at
+        return stop
 
     cdef Bytes _null(self, Bytes at) noexcept:
         return at + 4 if self._end - at >= 4 and memcmp(at, b"null", 4) == 0 else NULL

@@ -325,7 +325,8 @@ class Assembly:
             self._take_identity(chunk)
         elif choices in (None, []) and chunk.get("usage") is None:
             return False
-        self._take_usage(chunk, events)
+        if chunk.get("usage") is not None:
+            self.take_usage(object_field(chunk, "usage"), events)
         for choice in objects_field(chunk, "choices"):
             self._take_choice(choice, events)
         return True
@@ -407,10 +408,8 @@ class Assembly:
             self.model = model if isinstance(model, str) and model and not has_lone_surrogate(model) else None
             self.created = created if type(created) is int else None
 
-    def _take_usage(self, chunk: Object, events: list[ChatEvent]) -> None:
-        raw = object_field(chunk, "usage")
-        if not raw:
-            return
+    def take_usage(self, raw: Object, events: list[ChatEvent]) -> None:
+        """Keep an object that has the three totals; any other is not usage."""
         prompt, completion = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
         total = _count(raw.get("total_tokens"))
         if prompt is None or completion is None or total is None:

@@ -290,6 +290,10 @@ class ChatStream(SingleUse):
         if self._verdict is None:
             self._guard(self._read_event, event, event.offset, self._events)
 
+    def _receive_usage(self, raw: dict[str, Any]) -> None:
+        """The usage beside a piece that the lane takes."""
+        self._assembly.take_usage(raw, self._events)
+
     def _ignore(self, data: Buffer) -> MisuseError | None:
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
         if self._closed:
