@@ -312,6 +312,13 @@ def test_call_id_and_name_in_every_piece_do_not_keep_the_lane_out(glmsse: Module
     assert outcome["verdict"]["accepted"]
 
 
+def test_call_that_started_without_id_or_name_goes_on_after_its_finish() -> None:
+    early = chunk({}, finish_reason="tool_calls")
+    for first in (piece(0, "{"), piece(0, "{", id="c0")):
+        outcome = assert_all_paths_agree(first + piece(0, " ") + early + piece(0, " ") * 3 + piece(0, "}") + TOOL_END)
+        assert outcome["verdict"]["code"] == "tool_name_missing"
+
+
 def test_call_id_spelt_like_another_one_is_a_conflict() -> None:
     # The id is a backslash and an n; later the same bytes on the wire are a line feed.
     first = event(

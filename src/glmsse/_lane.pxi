@@ -263,14 +263,17 @@ cdef class ChatLane:
         self._response_id = response_id.encode() if response_id is not None else b""
         self._aliases_used = aliases_used
         for kind, store, choice, call in texts:
-            if choice > 0xFFFF or len(self._sinks) == MOST_TEXTS:
+            if len(self._sinks) == MOST_TEXTS:
+                break  # nor look at the rest: without a cap on calls there may be any number
+            if choice > 0xFFFF:
                 continue
             sink = _Sink.__new__(_Sink)
             sink.kind, sink.store, sink.choice = kind, store, choice
             if call is not None:
-                if call.index > 0xFFFF or "\\" in call.id or "\\" in call.name:
+                call_id, name = call.id or "", call.name or ""  # it may have started without them, at the finish reason
+                if call.index > 0xFFFF or "\\" in call_id or "\\" in name:
                     continue
-                sink.index, sink.call_id, sink.name = call.index, call.id.encode(), call.name.encode()
+                sink.index, sink.call_id, sink.name = call.index, call_id.encode(), name.encode()
             self._sinks.append(sink)
 
     def note(self, data, piece, /):
