@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Any
+from typing import Any, ClassVar
 
 from ._checks import Objection, Schema, check_schema_argument, objection_of_policy, objection_of_schema
 from .completion import ToolCall, _Record
@@ -164,7 +164,7 @@ class PermittedCall(_Record):
     expires_at: float
     approved_by: str | None = None
 
-    __hash__ = None  # type: ignore[assignment]  # arguments are a dict
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # arguments are a dict
 
     def result_message(self, result: object) -> dict[str, Any]:
         """The tool message with the result: a str as it is, anything else as JSON."""
