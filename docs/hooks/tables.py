@@ -1,4 +1,4 @@
-"""Fills in what the pages take from the code: a line `<!-- table: NAME -->` becomes that table.
+"""Fills in what the pages take from the code: a line `<!-- table: NAME -->` becomes that table; and drawings.
 
 A hook of MkDocs; tests/test_docs.py sees to it that nothing is left out.
 """
@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from glmsse import errors, limits
@@ -21,6 +22,7 @@ from glmsse.provider import AMBIGUOUS_CATEGORIES, CATEGORY_OF_CODE, CATEGORY_OF_
 from glmsse.scenarios import SCENARIOS
 from glmsse.tools import REFUSALS
 
+PICTURE = re.compile(r"^!\[[^]]+\]\(([\w.-]+\.svg)\)$", re.MULTILINE)
 MARKER = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
 
 ADVICE = {
@@ -105,7 +107,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def filled_in(markdown: str) -> str:
+    markdown = PICTURE.sub(lambda picture: f'<div class="picture-frame">\n{_picture(picture[1])}</div>', markdown)
     return MARKER.sub(lambda marker: TABLES[marker[1]](), markdown)
+
+
+def _picture(name: str) -> str:
+    """A drawing as part of the page, so that it takes the page's colours."""
+    return (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -224,7 +232,7 @@ def command_helps() -> Iterator[tuple[str, str]]:
     assert len(commands.choices) >= len(COMMANDS)
     for name, parser in commands.choices.items():
         formatter = parser.formatter_class
-        parser.formatter_class = lambda prog, formatter=formatter: formatter(prog, width=88)
+        parser.formatter_class = lambda prog, formatter=formatter: formatter(prog, width=78)
         out = io.StringIO()
         parser.print_help(out)
         yield name, out.getvalue()

@@ -20,9 +20,10 @@ exit codes: 0 accepted, 1 not accepted, 2 usage or unreadable input, 3 protocol 
 
 examples:
   glmsse demo
-  glmsse text answer.sse
+  glmsse demo --write samples
+  glmsse text samples/text.sse
   curl -sN … | glmsse events --json -
-  glmsse convert --to anthropic answer.sse
+  glmsse convert --to anthropic samples/tool.sse
   glmsse check --profile gateway recordings/*.sse
 """
 
