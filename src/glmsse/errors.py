@@ -94,7 +94,12 @@ class ProtocolError(GlmsseError):
 
 
 class LimitError(GlmsseError):
-    """A cap of `Limits` was passed: `limit` names it, `maximum` is its value, `seen` what would have been needed."""
+    """A cap of `Limits` was passed, at the byte `offset`.
+
+    limit    the name of the field of Limits
+    maximum  its value, in the unit of its name
+    seen     what would have been needed, at least
+    """
 
     outcome = "limit_exceeded"
     fact_names: ClassVar[tuple[str, ...]] = ("limit", "maximum", "seen")
@@ -110,7 +115,11 @@ class LimitError(GlmsseError):
 
 
 class ProviderError(GlmsseError):
-    """The provider reported an error inside the stream; `category` as in `Verdict.category`."""
+    """The provider reported an error inside the stream; `category` as in `Verdict.category`.
+
+    provider_code, request_id  the provider's own, where they are short and of harmless characters; its message is not
+                               kept, since it can echo input
+    """
 
     outcome = "provider_error"
     fact_names: ClassVar[tuple[str, ...]] = ("category", "provider_code", "request_id")
