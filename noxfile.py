@@ -43,10 +43,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """The package under strict mypy."""
+    """The package and its typing examples under two strict checkers, the extension's stub, the public names."""
     session.install("-e", ".[test]", env=COMPILED)
     group(session, "lint")
     session.run("mypy")
+    session.run("mypy", "tests/typing")
+    session.run("python", "-m", "mypy.stubtest", "glmsse._framer")
+    session.run("pyright")
+    session.run("python", ".ci/public_types.py")
 
 
 @nox.session(python=PYTHONS)
@@ -84,6 +88,13 @@ def speed(session: nox.Session) -> None:
 
 
 @nox.session
+def instructions(session: nox.Session) -> None:
+    """Instructions an event, against the revision accepted last; needs valgrind."""
+    session.install("Cython>=3.1", "setuptools>=77")
+    session.run("python", "benchmarks/instructions.py", *(session.posargs or ["--accepted"]))
+
+
+@nox.session
 def wheels(session: nox.Session) -> None:
     """Builds the last commit for every interpreter here, checks and tries what was built; `-- --quick`: some tests."""
     group(session, "release")
@@ -108,9 +119,13 @@ def vendored(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The examples of the README and the pages."""
+    """The site without a warning, and what the pages say, run."""
     session.install("-e", ".[test]", env=COMPILED)
-    session.run("pytest", "-q", "tests/test_readme.py", *session.posargs)
+    group(session, "docs")
+    session.run(
+        "mkdocs", "build", "--quiet", "--strict", "--site-dir", session.create_tmp(), env={"NO_MKDOCS_2_WARNING": "1"}
+    )
+    session.run("pytest", "-q", "tests/test_docs.py", *session.posargs)
 
 
 @nox.session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _deltas_py, _framer_py, _lane_py
+from . import _deltas_py, _framer_py, _lane_py  # pyright: ignore[reportUnusedImport]  # used below, not for checkers
 from .errors import GlmsseError, MisuseError, fault, limit_fault
 from .limits import DEFAULT_LIMITS, checked_limits
 from .strict_json import read_strictly

@@ -125,5 +125,5 @@ def _checked_names(option: str, names: Iterable[str]) -> tuple[str, ...]:
     checked = tuple(names)
     for name in checked:
         if not isinstance(name, str) or name not in TOLERANCES:
-            raise MisuseError(f"{option} takes names of TOLERANCES only")
+            raise MisuseError(f"{option} takes names of TOLERANCES only: {', '.join(TOLERANCES)}")
     return checked

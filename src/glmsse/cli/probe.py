@@ -7,11 +7,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..chat import ChatStream
 from ..events import ChatEvent, ContentDelta, Failed, ReasoningDelta
@@ -175,7 +175,7 @@ class _Recorder:
 
 
 @contextmanager
-def _recorder(path: str, key: str) -> Iterator[_Recorder]:
+def _recorder(path: str, key: str) -> Generator[_Recorder, None, None]:
     with _new_file(path) as body, _new_file(path + TIMES_SUFFIX) as times:
         recorder = _Recorder(body, times, key)
         try:
@@ -185,7 +185,7 @@ def _recorder(path: str, key: str) -> Iterator[_Recorder]:
 
 
 @contextmanager
-def _new_file(path: str) -> Iterator[BinaryIO]:
+def _new_file(path: str) -> Generator[BinaryIO, None, None]:
     """A file that was not there before, and is not there afterwards if nothing came. A paid answer is not replaced."""
     try:
         file = open(path, "xb")  # noqa: SIM115 - the exceptions of opening alone are caught
@@ -244,16 +244,21 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
 
 
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a web URL that names a host; None if it is none."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else None
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        return None
+
+
 def _checked_url(url: str | None) -> str | None:
     """The key goes over TLS, or to this machine; and a URL with a password would show up in lists of processes."""
     if url is None:
         return None
-    try:
-        parts = urlsplit(url)
-        well_formed = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        well_formed = False
-    if not well_formed or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+    parts = _parts(url) if url.isascii() and url.isprintable() and " " not in url else None
+    if parts is None or parts.query or parts.fragment:
         raise Unreadable("--base-url takes a URL such as https://api.z.ai")
     if parts.username is not None or parts.password is not None:
         raise Unreadable("--base-url takes no user name or password")
