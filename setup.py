@@ -22,6 +22,8 @@ if mode == "yes" or (mode == "auto" and platform.python_implementation() == "CPy
     extensions = cythonize(
         [Extension("glmsse._framer", ["src/glmsse/_framer.pyx"], depends=glob("src/glmsse/*.pxi"))],
         build_dir="build/cython",
+        # All state is in the objects, and one object belongs to one thread at a time.
+        compiler_directives={"freethreading_compatible": True},
     )
     for extension in extensions:
         extension.optional = mode == "auto"  # cythonize() drops the flag
