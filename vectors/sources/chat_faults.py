@@ -60,6 +60,11 @@ def _faults() -> list[dict[str, Any]]:
             ("surrogate_finish", '{"choices":[{"finish_reason":"\\ud800"}]}', "lone_surrogate"),
         )
     ]
+    hello = [content(text) for text in ("one", "two", "three")]
+    made += [
+        n(f"json_escape_{name}_after_pieces", STRICT, "bad_json", *hello, event(content("@")).replace(b"@", text), at=3)
+        for name, text in {"blank": b"\\u 123", "underscore": b"\\u1_23", "letter": b"\\uzzzz", "cut": b"\\u12"}.items()
+    ]
     made += [
         n(f"shape_{name}", FIELDS, "unexpected_shape", hi, sent, at=1)
         for name, sent in {
