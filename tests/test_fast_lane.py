@@ -194,6 +194,41 @@ def test_text_that_comes_twice_is_read_once() -> None:
     assert outcome["snapshot"]["choices"][0]["message"]["reasoning_content"] == "abcdxyabcdx"
 
 
+PADDED = {
+    "behind the text": '{"id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":"P"}',
+    "before the text": '{"id":"r-1","pad":"P","choices":[{"index":0,"delta":{"content":"T"}}]}',
+    "in the delta": '{"id":"r-1","choices":[{"index":0,"delta":{"pad":"P","content":"T"}}]}',
+    "in a list": '{"id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":["x","P"]}',
+    "on both sides": '{"a":"P","id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":"P"}',
+}
+ODD_PADDING = (
+    *("", "\\n", "\\u00e9", "\\ud83d", "\\", '\\"', "\\x", "\\u12", '"', '","error":{"code":"1302"},"x":"', "\x01"),
+    *("é", "\ufffd", "z" * 400, '","content":"Z', '"}],"choices":[{"x":"', "data: {", "\x7f"),
+)
+
+
+@pytest.mark.parametrize("where", PADDED)
+def test_random_padding_beside_the_text_is_left_out_of_the_template(glmsse: ModuleType, where: str) -> None:
+    pick = random.Random(where)
+
+    def padded(text: str, padding: str | None = None) -> bytes:
+        padding = "".join(pick.choices("abcdef", k=pick.randint(1, 30))) if padding is None else padding
+        return event(PADDED[where].replace("T", text).replace("P", padding))
+
+    usual = [padded(text) for text in ("a", "b", " c", "\\n", "é", "f")]
+    body = b"".join(usual)
+    stream = glmsse.ChatStream()
+    stream.feed(body * 5)
+    if glmsse.IMPLEMENTATION == "compiled" and where != "on both sides":
+        assert stream._lane.template_hits >= 26
+    for odd in ODD_PADDING:
+        outcome = assert_all_paths_agree(body + padded("o", odd) + body + END)
+        assert_all_paths_agree(body + padded("o", odd) + body + END, cuts=range(0, 3000, 61), profile="gateway")
+    assert outcome["snapshot"]["choices"][0]["message"]["content"] == "ab c\néfoab c\néf"
+    invalid = padded("o", "XX").replace(b"XX", b"\xc3\x28")
+    assert assert_all_paths_agree(body + invalid + body + END)["verdict"]["code"] == "invalid_utf8"
+
+
 def piece(index: int | None, arguments: str, **more: Any) -> bytes:
     call: dict[str, Any] = {"type": "function", "function": {"arguments": arguments}, **more}
     if index is not None:
@@ -215,6 +250,35 @@ def test_interleaved_calls_keep_their_arguments_apart() -> None:
     body += b"".join(piece(index, text) for text in pieces for index in (0, 1, 5)) + TOOL_END
     outcome = assert_all_paths_agree(body, cuts=range(0, len(body), 37))
     assert [call[3] for call in outcome["calls"]] == ['{"k":"abcd"}'] * 3
+
+
+def test_call_id_and_name_in_every_piece_do_not_keep_the_lane_out(glmsse: ModuleType) -> None:
+    def named(text: str, name: str = "f", call_id: str = "c0") -> bytes:
+        return chunk({"tool_calls": [{"index": 0, "id": call_id, "function": {"name": name, "arguments": text}}]})
+
+    body = b"".join(map(named, ('{"k":"', "a", "b", "c", "d")))
+    stream = glmsse.ChatStream()
+    stream.feed(body * 3)
+    assert stream._lane.hits >= 12
+    assert assert_all_paths_agree(body + named('"}') + TOOL_END)["calls"] == [(0, "c0", "f", '{"k":"abcd"}')]
+    for other in (named("x", name="g"), named("x", call_id="c1"), named("x", name="f\n"), named("x", call_id="")):
+        for profile in ("zai", "gateway"):
+            outcome = assert_all_paths_agree(body + other + named('"}') + TOOL_END, profile=profile)
+    assert assert_all_paths_agree(body + named("x", name="g") + TOOL_END)["verdict"]["code"] == "stable_conflict"
+    assert outcome["verdict"]["accepted"]
+
+
+def test_call_id_spelt_like_another_one_is_a_conflict() -> None:
+    # The id is a backslash and an n; later the same bytes on the wire are a line feed.
+    first = event(
+        '{"id":"r-1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"\\\\n",'
+        '"function":{"name":"f","arguments":"{"}}]}}]}'
+    )
+    later = event(
+        '{"id":"r-1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"\\n","function":{"arguments":"}"}}]}}]}'
+    )
+    outcome = assert_all_paths_agree(first + piece(0, " ") + piece(0, " ") + later + TOOL_END)
+    assert outcome["verdict"]["code"] == "stable_conflict"
 
 
 def test_index_that_a_tolerance_sends_elsewhere_is_not_taken_for_the_first_call() -> None:

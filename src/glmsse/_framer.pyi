@@ -20,6 +20,7 @@ def bind(
     rebuild_event: Callable[..., Any],
     rebuild_delta: Callable[..., Any],
 ) -> bool: ...
+def decode_plain(text: str, most_depth: int, most_number: int, instead: Any, /) -> Any: ...
 
 @final
 class ServerSentEvent:

@@ -13,6 +13,7 @@ ctypedef const unsigned char* Bytes
 
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 cdef Bytes BOM = b"\xef\xbb\xbf"
@@ -140,6 +141,7 @@ cdef inline ServerSentEvent _new_event(str event, str data, str id, object retry
 
 
 include "_lane.pxi"
+include "_plain_json.pxi"
 
 
 @cython.final

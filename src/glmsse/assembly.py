@@ -81,10 +81,13 @@ class TextBuffer:
         self.store.waiting = bool(high)
         return piece
 
+    @property
+    def waits(self) -> bool:
+        """Whether the first half of a surrogate pair waits for the other."""
+        return self.store.waiting
+
     def settle(self) -> str:
-        """The text ends here: a half that still waits is lone, which is a fault or, by tolerance, U+FFFD."""
-        if not self._high:
-            return ""
+        """The text ends here, and a half still waits: it is lone, which is a fault or, by tolerance, U+FFFD."""
         if not self._policy.use("surrogate_replace"):
             raise fault("lone_surrogate")
         self._high = ""
@@ -115,14 +118,14 @@ class TextBuffer:
 class Piece:
     """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
 
-    __slots__ = ("choice", "index", "kind", "store", "text")
+    __slots__ = ("call_id", "choice", "index", "kind", "name", "store", "text")
 
-    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0):
+    def __init__(self, kind: int, text: str, store: TextStore, choice: int, call: CallAssembly | None = None):
         self.kind = kind
         self.text = text
         self.store = store
         self.choice = choice
-        self.index = index
+        self.index, self.call_id, self.name = (0, None, None) if call is None else (call.index, call.id, call.name)
 
 
 class CallAssembly:
@@ -183,7 +186,7 @@ class ChoiceAssembly:
         return bool(self._index_aliases)
 
     def sorted_calls(self) -> list[CallAssembly]:
-        return [self.calls[index] for index in sorted(self.calls)]
+        return [self.calls[index] for index in sorted(self.calls)] if self.calls else []
 
     def open_call(self, index: int) -> CallAssembly:
         """A new call, not stored yet: a faulty piece must add nothing."""
@@ -351,7 +354,7 @@ class Assembly:
                 for call in choice.calls.values():
                     # What its first piece is, `args_leading_empty_object` has to know.
                     if call.started and not call.complete and call.arguments.size:
-                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call.index)
+                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call)
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
@@ -361,10 +364,11 @@ class Assembly:
             if choice.finish_reason is not None:
                 self._end_calls(choice, events)
 
-    def promised_choices(self) -> Iterator[tuple[int, ChoiceAssembly | None]]:
+    def promised_choices(self) -> list[tuple[int, ChoiceAssembly | None]]:
         """Every choice that was promised or seen, in order; None for one not seen yet."""
-        for index in sorted({*range(self._promised), *self.choices}):
-            yield index, self.choices.get(index)
+        if self._promised == len(self.choices) == 1:
+            return list(self.choices.items())
+        return [(index, self.choices.get(index)) for index in sorted({*range(self._promised), *self.choices})]
 
     def snapshot(self) -> Completion:
         return Completion(
@@ -410,8 +414,8 @@ class Assembly:
         raw = object_field(chunk, "usage")
         if not raw:
             return
-        totals = tuple(_count(raw.get(key)) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
-        prompt, completion, total = totals
+        prompt, completion = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+        total = _count(raw.get("total_tokens"))
         if prompt is None or completion is None or total is None:
             return
         self.usage = Usage(prompt, completion, total, _cached_tokens(raw), raw)
@@ -569,7 +573,7 @@ class Assembly:
         if is_new or is_first or not shown or header != now or not call.started:
             self._changes += 1
         else:
-            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target)
+            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, call)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:
         if call.id is None or call_id is None or call.id == call_id:
@@ -619,7 +623,8 @@ class Assembly:
             raise fault("finish_conflict")
         self._changes += 1
         if self._markup is not None and known is None:
-            self._markup.raw.settle()
+            if self._markup.raw.waits:
+                self._markup.raw.settle()
             self._take_markup(choice, self._markup, self._markup.parser.close(reason), events)
         self._settle(choice, events)
         choice.finish_reason = reason
@@ -630,14 +635,16 @@ class Assembly:
 
     def _settle(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:
         """No more text: judge the surrogate halves that still wait."""
-        last = choice.reasoning.settle()
-        if last and self._deltas:
-            events.append(ReasoningDelta(last, choice.index))
-        last = choice.content.settle()
-        if last and self._deltas:
-            events.append(ContentDelta(last, choice.index))
+        if choice.reasoning.waits:
+            last = choice.reasoning.settle()
+            if self._deltas:
+                events.append(ReasoningDelta(last, choice.index))
+        if choice.content.waits:
+            last = choice.content.settle()
+            if self._deltas:
+                events.append(ContentDelta(last, choice.index))
         for call in choice.sorted_calls():
-            last = call.arguments.settle()
+            last = call.arguments.settle() if call.arguments.waits else ""
             if last and call.started and self._deltas:
                 events.append(ArgumentsDelta(call.index, last, choice.index))
 
@@ -663,9 +670,8 @@ def _count(value: object) -> int | None:
 def _cached_tokens(usage: Object) -> int | None:
     """Cached prompt tokens, in the three spellings seen (wire-contract §6)."""
     details: Any = usage.get("prompt_tokens_details")
-    candidates = (
-        details.get("cached_tokens") if isinstance(details, dict) else None,
-        usage.get("cached_tokens"),
-        usage.get("prompt_cache_hit_tokens"),
-    )
-    return next((count for count in map(_count, candidates) if count is not None), None)
+    for holder, key in ((details, "cached_tokens"), (usage, "cached_tokens"), (usage, "prompt_cache_hit_tokens")):
+        count = _count(holder.get(key)) if isinstance(holder, dict) else None
+        if count is not None:
+            return count
+    return None

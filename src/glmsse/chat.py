@@ -20,7 +20,7 @@ from .profiles import Policy
 from .provider import read_report
 from .response import MOST_BODY_BYTES, Headers, ResponseHead, read_head
 from .strict_json import nests_deeper
-from .verdict import Evidence, Verdict, judge
+from .verdict import Evidence, Verdict, judge, may_end_here
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -87,9 +87,8 @@ class ChatStream(SingleUse):
         # A server that leaves calls in the content does not know that there are any.
         also = () if content_parser is None else ("stop_with_tools",)
         self._policy = Policy(profile, allow, deny, also=also)
-        for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
-            if not isinstance(value, bool):
-                raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
+        if not (type(deltas) is type(collect) is type(digest) is bool):
+            raise MisuseError("deltas, collect and digest take a bool each")
         if type(choices) is not int or choices < 1:
             raise MisuseError("choices takes a positive int")
         if self._limits.max_choices is not None and choices > self._limits.max_choices:
@@ -372,8 +371,8 @@ class ChatStream(SingleUse):
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
             self._flush_tail()
         if self._verdict is None:
-            # Without the sentinel only `done_optional` can accept; the answer then ends as it would at the sentinel.
-            ends = self._evidence.clean_end and self._policy.allows("done_optional")
+            # Where nothing else is missing than what a tolerance makes up for, the answer ends as at the sentinel.
+            ends = may_end_here(self._evidence)
             try:
                 (self._assembly.end if ends else self._assembly.end_content)([])
             except GlmsseError as error:
