@@ -54,9 +54,9 @@ SHAPES: dict[str, tuple[str, Callable[[int], Any], int, int]] = {
         "chat",
         lambda n: b"".join(_tool(at, f'"id":"c{at}",', '"name":"f","arguments":"{}"') for at in range(n)),
         4096,
-        800,
+        400,
     ),
-    "chat: broken JSON that looks spliced": ("chat", lambda n: b'data: {"a":"' + b"data: " * n + b"\n\n", 4096, 6_000),
+    "chat: broken JSON that looks spliced": ("chat", lambda n: b'data: {"a":"' + b"data: " * n + b"\n\n", 4096, 1_500),
     "chat: brackets and keys": ("chat", lambda n: b'data: {"x":[' + b'{"a":[]},' * n + b"1]}\n\n", 4096, 3_000),
     "raw text: argument tags": (
         "text",
