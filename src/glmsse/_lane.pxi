@@ -262,7 +262,9 @@ cdef class ChatLane:
         self._response_id = response_id.encode() if response_id is not None else b""
         self._aliases_used = aliases_used
         for text in texts:
-            if text.choice > 0xFFFF or text.index > 0xFFFF or len(self._sinks) == MOST_TEXTS:
+            if len(self._sinks) == MOST_TEXTS:
+                break  # nor look at the rest: without a cap on calls there may be any number
+            if text.choice > 0xFFFF or text.index > 0xFFFF:
                 continue
             call_id, name = text.call_id or "", text.name or ""
             if "\\" in call_id or "\\" in name:
