@@ -261,17 +261,17 @@ cdef class ChatLane:
         self._sinks, self._templates = [], []
         self._response_id = response_id.encode() if response_id is not None else b""
         self._aliases_used = aliases_used
-        for text in texts:
+        for kind, store, choice, call in texts:
             if len(self._sinks) == MOST_TEXTS:
                 break  # nor look at the rest: without a cap on calls there may be any number
-            if text.choice > 0xFFFF or text.index > 0xFFFF:
-                continue
-            call_id, name = text.call_id or "", text.name or ""
-            if "\\" in call_id or "\\" in name:
+            if choice > 0xFFFF:
                 continue
             sink = _Sink.__new__(_Sink)
-            sink.kind, sink.choice, sink.index, sink.store = text.kind, text.choice, text.index, text.store
-            sink.call_id, sink.name = call_id.encode(), name.encode()
+            sink.kind, sink.store, sink.choice = kind, store, choice
+            if call is not None:
+                if call.index > 0xFFFF or "\\" in call.id or "\\" in call.name:
+                    continue
+                sink.index, sink.call_id, sink.name = call.index, call.id.encode(), call.name.encode()
             self._sinks.append(sink)
 
     def note(self, data, piece, /):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .chunk import (
     Object,
@@ -115,19 +115,6 @@ class TextBuffer:
         return self.store.text
 
 
-class Piece:
-    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
-
-    __slots__ = ("call_id", "choice", "index", "kind", "name", "store", "text")
-
-    def __init__(self, kind: int, text: str, store: TextStore, choice: int, call: CallAssembly | None = None):
-        self.kind = kind
-        self.text = text
-        self.store = store
-        self.choice = choice
-        self.index, self.call_id, self.name = (0, None, None) if call is None else (call.index, call.id, call.name)
-
-
 class CallAssembly:
     """One tool call as received so far."""
 
@@ -152,6 +139,16 @@ class CallAssembly:
     def text_after_empty_object(self) -> str | None:
         """The arguments without a first piece of exactly `{}`, if more pieces followed."""
         return self.arguments.text[2:] if self._begins_with_empty_object and self.arguments.size > 2 else None
+
+
+class Piece(NamedTuple):
+    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
+
+    kind: int
+    text: str
+    store: TextStore
+    choice: int
+    call: CallAssembly | None = None
 
 
 class ChoiceAssembly:
@@ -344,17 +341,17 @@ class Assembly:
         self._plain = None
         return read
 
-    def _open_texts(self) -> Iterator[Piece]:
-        """Every text that a piece can go to without doing anything else."""
+    def _open_texts(self) -> Iterator[tuple[int, TextStore, int, CallAssembly | None]]:
+        """Every text that a piece can go to without doing anything else: kind, store, choice, call."""
         for choice in self.choices.values():
             if choice.finish_reason is None:
-                yield Piece(REASONING, "", choice.reasoning.store, choice.index)
-                yield Piece(CONTENT, "", choice.content.store, choice.index)
+                yield REASONING, choice.reasoning.store, choice.index, None
+                yield CONTENT, choice.content.store, choice.index, None
             if not choice.has_aliases and choice.finish_reason in (None, "tool_calls"):
                 for call in choice.calls.values():
                     # What its first piece is, `args_leading_empty_object` has to know.
                     if call.started and not call.complete and call.arguments.size:
-                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call)
+                        yield ARGUMENTS, call.arguments.store, choice.index, call
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""

@@ -334,11 +334,8 @@ def _replay(
 
 
 def _checks(error: GlmsseError | None, missing: tuple[str, ...], evidence: Evidence) -> Checks:
-    def came(what: str) -> bool | None:
-        if what not in missing:
-            return True
-        return None if error is None else False
-
+    absent = None if error is None else False
+    came = dict.fromkeys(missing, absent)
     stage = error.stage if error else None
     code = error.code if error else None
     read = stage != BEFORE_SSE
@@ -350,8 +347,8 @@ def _checks(error: GlmsseError | None, missing: tuple[str, ...], evidence: Evide
         ("media_type", code != "content_type" if evidence.status_checked and status_fine else None),
         ("events_parse", parsed if read else None),
         ("no_error", read and stage != PROVIDER),
-        ("finish_reason", came("finish_reason") and stage != GENERATION if read else None),
-        ("usage", came("usage") if read else None),
-        ("done", came("done") if read else None),
+        ("finish_reason", came.get("finish_reason", True) and stage != GENERATION if read else None),
+        ("usage", came.get("usage", True) if read else None),
+        ("done", came.get("done", True) if read else None),
         ("tools", error is None if tools_judged else None),
     )
