@@ -1,4 +1,4 @@
-"""Counts instructions an event, undisturbed by other load: `python benchmarks/instructions.py [--base REV | --accepted]`.
+"""Counts instructions an event, whatever else runs: `python benchmarks/instructions.py [--base REV | --accepted]`.
 
 Runs under `valgrind --tool=callgrind` with an empty environment and takes the slope between two sizes, so start-up
 cancels out. With --base, that revision is built by the same compiler in the same run, and a case that needs more than
