@@ -4,8 +4,8 @@ CPython 3.10 to 3.13 and a debug build, compiled and pure; PyPy and CPython 3.14
 pure. One generated C file is compiled for each CPython, so Cython is needed here only. What is missing is said, and is
 a failure where CI=true. Exit 1 for a failure or a difference.
 
-CPython comes from pyenv or the PATH, the debug build from Debian's python3.11-dbg, PyPy from its pypy3, Pyodide from
-npm; GLMSSE_PYODIDE names a folder that holds it already.
+CPython comes from pyenv or the PATH, the debug build from Debian's python3.11-dbg, PyPy from its pypy3 (a 3.9, so with
+stand-ins for what the package needs of 3.10), Pyodide from npm; GLMSSE_PYODIDE names a folder that holds it already.
 """
 
 from __future__ import annotations
@@ -100,6 +100,18 @@ def read_with(find: Callable[[], str], folder: Path, build: str, *, debug: bool 
     return call([python, "-X", "dev", "-W", "error", str(VECTORS), "--build", build], PYTHONPATH=str(package))
 
 
+def read_with_pypy(folder: Path) -> str:
+    """With Debian's, which is a 3.9, through stand-ins for what that lacks."""
+    pypy = on_path("pypy3", "pypy3")
+    if "pypy" not in call([pypy, "-c", "import sys; print(sys.implementation.name)"]):
+        raise MissingError(f"{pypy} is no PyPy")
+    major, minor = map(int, call([pypy, "-c", "import sys; print(*sys.version_info[:2])"]).split())
+    if (major, minor) >= OLDEST:
+        return read_with(lambda: pypy, folder, "pure")
+    said = call([pypy, str(ROOT / "tools" / "on_python39.py"), str(ROOT / "src"), "--build", "pure"])
+    return f"{said.rstrip()}, by tools/on_python39.py"
+
+
 def read_with_pyodide(folder: Path) -> str:
     node = on_path("node", "nodejs")
     ready = os.environ.get("GLMSSE_PYODIDE")
@@ -124,7 +136,7 @@ def interpreters(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
                 lambda: on_path("python3.11-dbg", "python3.11-dbg"), folder, b, debug=True
             ),
         )
-    yield "pypy-pure", lambda: read_with(lambda: on_path("pypy3", "pypy3"), folder, "pure")
+    yield "pypy-pure", lambda: read_with_pypy(folder)
     yield "3.14-pyodide", lambda: read_with_pyodide(folder)
 
 
