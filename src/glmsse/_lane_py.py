@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
+from .strict_json import SCANS_LOOSELY
 
 if TYPE_CHECKING:
     from .assembly import CallAssembly, Piece
@@ -177,7 +178,7 @@ class ChatLane:
             text = body.decode()
             if b"\\" in body or b'"' in body or not text.isprintable():
                 text, end = scanstring(text + '"', 0)
-                if end != len(body.decode()) + 1:
+                if end != len(body.decode()) + 1 or (SCANS_LOOSELY and b"\\u" in body):
                     return False
                 body = text.encode()
         except ValueError:  # no string, or no UTF-8, or half of a surrogate pair

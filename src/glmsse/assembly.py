@@ -368,6 +368,14 @@ class Assembly:
             return list(self.choices.items())
         return [(index, self.choices.get(index)) for index in sorted({*range(self._promised), *self.choices})]
 
+    def forget(self, lane: ChatLane) -> None:
+        """Let go of all text, the old lane's too; what was counted stays."""
+        self._pieces_seen = self.pieces_seen
+        lane.activity = self.activity
+        self._lane = lane
+        self.choices.clear()
+        self.response_id = self.model = self.created = self.usage = self._markup = self._plain = None
+
     def snapshot(self) -> Completion:
         return Completion(
             choices=tuple(self._choice_snapshot(index, choice) for index, choice in self.promised_choices()),

@@ -216,6 +216,19 @@ class ChatStream(SingleUse):
         assert self._verdict is not None
         return self._verdict
 
+    def forget(self) -> None:
+        """Let go of all text, after `close`: what stays are the counters and the verdict, with its calls and usage.
+
+        For those who keep streams longer than their answers. Memory is released, not overwritten.
+        """
+        if not self._closed:
+            raise MisuseError("forget comes after close")
+        self._bytes_ignored, self._events_read = self.bytes_seen, self.events_seen
+        self._framer = SSEFramer(self._limits)
+        self._lane = ChatLane(self._limits, deltas=False, aliases=False, enabled=False)
+        self._assembly.forget(self._lane)
+        self._events, self._body, self._head = [], None, None
+
     @property
     def snapshot(self) -> Completion:
         """What has been received so far. Built at each call, so ask for it at the end, not at every event."""

@@ -7,7 +7,8 @@ the interpreter's own limits can show, equal keys and numbers beyond a double ar
 from __future__ import annotations
 
 import builtins
-import json
+import json.decoder
+import json.scanner
 from collections.abc import Callable
 from math import isinf
 from typing import Any
@@ -17,6 +18,10 @@ from .limits import Limits
 _BLANKS = " \t\n\r"
 _NUMBER_CHARS = frozenset("0123456789+-.eE")
 _NUMBER_STARTS = frozenset("0123456789-")
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+# The standard library's pure scanner, the only one of PyPy, reads `\u 12f`, `\u1_2f` and digits of other scripts.
+SCANS_LOOSELY = None in (json.decoder.c_scanstring, json.scanner.c_make_scanner)  # type: ignore[attr-defined]
 
 PlainDecoder = Callable[[str, int, int, Any], Any]
 """(text, most levels, most characters of a number, what to return instead) → the value of a text that is plain."""
@@ -78,7 +83,7 @@ class StrictDecoder:
         except (ValueError, StopIteration):
             code = "bad_json"
         else:
-            if end != len(text):
+            if end != len(text) or (SCANS_LOOSELY and not is_strictly_spelt(text)):
                 code = "bad_json"
         if code or hooks.number_too_long:
             self._judge_size(text)
@@ -138,6 +143,24 @@ class _Hooks:
     def constant(self, name: str) -> builtins.float:
         self.nonfinite = True
         return float(name)
+
+
+def is_strictly_spelt(text: str) -> bool:
+    """Whether a text that a loose scanner took has four hex digits behind each `\\u`, and outside of strings ASCII."""
+    at = 0
+    while at < len(text):
+        quote = text.find('"', at)
+        if not text[at : quote if quote >= 0 else len(text)].isascii():
+            return False
+        if quote < 0:
+            return True
+        at = _string_end(text, quote)
+        escape = text.find("\\", quote, at)
+        while escape >= 0:
+            if text[escape + 1] == "u" and not _HEX_DIGITS.issuperset(text[escape + 2 : escape + 6]):
+                return False
+            escape = text.find("\\", escape + 2, at)
+    return True
 
 
 def is_blank(text: str) -> bool:
