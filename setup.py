@@ -7,6 +7,7 @@ GLMSSE_BUILD_EXTENSION=no    pure twin only
 
 import os
 import platform
+from glob import glob
 
 from setuptools import Extension, setup
 
@@ -19,8 +20,10 @@ if mode == "yes" or (mode == "auto" and platform.python_implementation() == "CPy
     from Cython.Build import cythonize
 
     extensions = cythonize(
-        [Extension("glmsse._framer", ["src/glmsse/_framer.pyx"], depends=["src/glmsse/_lane.pxi"])],
+        [Extension("glmsse._framer", ["src/glmsse/_framer.pyx"], depends=glob("src/glmsse/*.pxi"))],
         build_dir="build/cython",
+        # All state is in the objects, and one object belongs to one thread at a time.
+        compiler_directives={"freethreading_compatible": True},
     )
     for extension in extensions:
         extension.optional = mode == "auto"  # cythonize() drops the flag

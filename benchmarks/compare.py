@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 import corpus
@@ -114,7 +115,9 @@ def rows(packages: dict[str, ModuleType], events: int) -> list[Row]:
     compiled, pure = packages["compiled"], packages["pure"]
     text, tap = {"deltas": False}, {"deltas": False, "collect": False}
     short = corpus.event_pieces(corpus.glm_short())
-    hostile = corpus.pieces(corpus.template_hostile(events), 16 * 1024)
+    read_large = partial(corpus.pieces, size=16 * 1024)
+    hostile = read_large(corpus.template_hostile(events))
+    counted = corpus.usage_in_every_chunk(events // 5)
     few = corpus.pieces(corpus.glm(max(400, events // 50)), 16 * 1024)
     json_peer = peers.httpx_sse_json
     made += [
@@ -131,6 +134,13 @@ def rows(packages: dict[str, ModuleType], events: int) -> list[Row]:
         Row("compiled, delta events, 16 KiB a feed", chat_run(compiled), json_peer, read_16k, 30, 80),
         Row("compiled, delta events, one event a feed", chat_run(compiled), json_peer, by_event, 20, 45),
         Row("compiled, template-hostile, 16 KiB a feed", chat_run(compiled, **text), json_peer, hostile, 15, 40),
+        Row("compiled, text only, 1,460 bytes a feed", chat_run(compiled, **text), json_peer, feeds["1,460 bytes"], 30),
+        Row(
+            "compiled, text only, 64 bytes a feed", chat_run(compiled, **text), json_peer, corpus.pieces(stream, 64), 10
+        ),
+        Row("compiled, Chinese text", chat_run(compiled, **text), json_peer, read_large(corpus.multibyte(events)), 30),
+        Row("compiled, vLLM's shape", chat_run(compiled, **text), json_peer, read_large(corpus.vllm(events)), 30),
+        Row("compiled, usage in every chunk", chat_run(compiled, **text), json_peer, read_large(counted), 1),
         Row("compiled against the openai SDK", chat_run(compiled), peers.openai_stream, read_16k, 500, 2000, few),
         Row("compiled against the sample script", chat_run(compiled), peers.sample_script, read_16k, 20),
         Row("compiled framer and orjson against json", peers.framed(compiled, "orjson"), json_peer, read_16k, 1),
@@ -160,7 +170,7 @@ def rows(packages: dict[str, ModuleType], events: int) -> list[Row]:
         "one line in 64-byte feeds": corpus.pieces(corpus.endless_line(size), 64),
     }
     return made + [
-        Row(f"{build} framer, {name}", framer_run(packages[build]), peers.httpx_sse_decoders, pieces, HOSTILE_FLOOR)
+        Row(f"{build} framer, {name}", framer_run(packages[build]), peers.httpx_sse_events, pieces, HOSTILE_FLOOR)
         for build in packages
         for name, pieces in adversarial.items()
     ]
@@ -191,17 +201,31 @@ def growth_rows(package: ModuleType) -> dict[str, Callable[[int], float]]:
     }
 
 
+def recording_rows(package: ModuleType, folder: Path) -> list[Row]:
+    """Recorded streams of chat completions, read over and over."""
+    made = []
+    for path in sorted(folder.glob("*.sse")):
+        body = path.read_bytes()
+        if body.count(b"chat.completion.chunk") > 20 and b'"error"' not in body:
+            pieces, times = corpus.pieces(body, 1460), max(1, 400_000 // len(body))
+            ours, theirs = chat_run(package, profile="gateway"), peers.httpx_sse_json
+            made.append(Row(path.stem, many(ours, times), many(theirs, times), pieces, 1))
+    return made
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds a row (default: 5)")
     parser.add_argument("--events", type=int, default=100_002, help="events of the usual stream (default: 100002)")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name has this in it (default: all)")
+    parser.add_argument("--recordings", type=Path, metavar="DIR", help="also time each recorded body in this folder")
     parser.add_argument("--share", type=float, default=1.0, help="part of a floor that must be reached (default: 1)")
     args = parser.parse_args()
     packages = {build: load(build) for build in ("compiled", "pure")}
     below = 0
     print(f"{'times faster than the peer':46}{'ratio':>9}{'floor':>8}{'goal':>8}")
-    for row in rows(packages, args.events):
+    recorded = recording_rows(packages["compiled"], args.recordings) if args.recordings else []
+    for row in rows(packages, args.events) + recorded:
         if args.only not in row.name:
             continue
         times = ratio(row, args.rounds)

@@ -60,6 +60,31 @@ def template_hostile(events: int) -> bytes:
     return b"".join(blocks)
 
 
+def multibyte(events: int) -> bytes:
+    """Every piece of text Chinese, as most answers of these models to Chinese users are."""
+    pick = random.Random(11)
+    text = "流式回答由许多小片段组成，每个片段都很短。"
+    deltas = (
+        {"role": "assistant", "content": "".join(pick.choices(text, k=pick.randint(1, 4)))} for _ in range(events)
+    )
+    return b"".join(_event(_HEAD, delta, {}) for delta in deltas)
+
+
+def usage_in_every_chunk(events: int) -> bytes:
+    """Running totals beside each piece, as vLLM sends them when asked to."""
+    pick = random.Random(13)
+    return b"".join(
+        _data(
+            {
+                **_VLLM_HEAD,
+                "choices": [{"index": 0, "delta": {"content": _piece(pick)}, "logprobs": None, "finish_reason": None}],
+                "usage": {"prompt_tokens": 24, "completion_tokens": number, "total_tokens": 24 + number},
+            }
+        )
+        for number in range(1, events + 1)
+    )
+
+
 def large_event(size: int) -> bytes:
     """One chunk whose text is that long."""
     return _event(_HEAD, {"role": "assistant", "content": "x" * size}, {})

@@ -1,8 +1,9 @@
-"""Counts instructions an event, which no other load disturbs: `python benchmarks/instructions.py [--base REV]`.
+"""Counts instructions an event, which no other load disturbs: `python benchmarks/instructions.py [--accepted]`.
 
 Runs under `valgrind --tool=callgrind` with an empty environment and takes the slope between two sizes, so start-up
 cancels out. With --base, that revision is built by the same compiler in the same run, and a case that needs more than
-2 % over it fails (exit 1).
+2 % over it fails (exit 1). --accepted takes the revision in the file `accepted` beside this one: name a newer one there
+in the commit that has a good reason to need more.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ import glmsse
 assert glmsse.IMPLEMENTATION == "compiled"
 body = open({path!r}, "rb").read()
 feed = {feed}
-blocks = [block + bytes((10, 10)) for block in body.split(bytes((10, 10)))[:-1]]
-pieces = [body[at : at + feed] for at in range(0, len(body), feed)] if feed else blocks
 stream = glmsse.ChatStream(**{options!r})
-for piece in pieces:
-    stream.feed(piece)
+at = 0
+while at < len(body):
+    end = at + feed if feed else body.index(10, at) + 2
+    stream.feed(body[at:end])
+    at = end
 """
 
 
@@ -77,7 +79,10 @@ def per_event(package: Path, case: str, folder: Path) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--base", metavar="REV", help="revision to compare with (default: only count)")
+    parser.add_argument("--accepted", action="store_true", help="compare with the revision accepted last")
     args = parser.parse_args()
+    if args.accepted:
+        args.base = Path(__file__).with_name("accepted").read_text().strip()
     over = 0
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name, part) for part in ("now", "base")]
@@ -91,7 +96,7 @@ def main() -> int:
             if base is not None:
                 before = per_event(base, case, Path(name))
                 over += instructions > MOST_OVER * before
-                line += f"  {instructions / before:6.3f} of {args.base}"
+                line += f"  {instructions / before:6.3f} of {args.base[:10]}"
             print(line, flush=True)
     return 1 if over else 0
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+PACKAGE = "glmsse"
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "recordings"
 
 
@@ -29,14 +30,14 @@ def _pure_switch(value: str) -> Iterator[None]:
 
 
 def _own_modules() -> dict[str, ModuleType]:
-    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "glmsse"}
+    return {name: module for name, module in sys.modules.items() if f"{name}.".startswith(f"{PACKAGE}.")}
 
 
 def _import_all() -> ModuleType:
     """The package, with the public modules that it does not import by itself."""
-    package = importlib.import_module("glmsse")
-    importlib.import_module("glmsse.encode")
-    importlib.import_module("glmsse.scenarios")
+    package = importlib.import_module(PACKAGE)
+    importlib.import_module(f"{PACKAGE}.encode")
+    importlib.import_module(f"{PACKAGE}.scenarios")
     return package
 
 
@@ -52,6 +53,9 @@ def _load(build: str) -> ModuleType:
         for name in _own_modules():
             del sys.modules[name]
         sys.modules.update(kept)
+        parent, _, name = PACKAGE.rpartition(".")
+        if parent:  # a copy inside another package is also found as an attribute of that
+            setattr(sys.modules[parent], name, kept[PACKAGE])
 
 
 def _load_builds() -> dict[str, ModuleType]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import logging
 import pickle
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,3 +254,142 @@ def test_unknown_words_of_the_caller_are_not_echoed(glmsse: Any) -> None:
     ):
         error = _raised(lambda options=options: glmsse.ChatStream(**options))  # type: ignore[misc]
         _assert_silent([str(error), repr(error), repr(error.args)])
+
+
+def _failed(glmsse: Any, fault: str) -> Any:
+    stream = glmsse.ChatStream(limits=_limits(glmsse))
+    stream.feed(BEFORE + FAULTS[fault])
+    return stream.close(ConnectionError(MARK))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_errors_that_are_pickled_show_no_text(glmsse: Any, fault: str) -> None:
+    error = _failed(glmsse, fault).error
+    copies = (error, copy.copy(error), copy.deepcopy(error), error.again())
+    for made in copies:
+        _assert_silent([repr(made.__reduce_ex__(4)), *_everything_shown(made)])
+    framer = glmsse.SSEFramer(_limits(glmsse))
+    if fault == "invalid_utf8":
+        raised = _raised(lambda: framer.feed(BEFORE + FAULTS[fault]))
+        assert raised.events
+        _assert_silent([repr(raised.__reduce_ex__(4)), repr(copy.copy(raised).events)])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_verdict_of_a_fault_tells_no_text_as_json(glmsse: Any, fault: str) -> None:
+    """But the finish reason, which is kept verbatim."""
+    told = _failed(glmsse, fault).to_dict()
+    reason = told.pop("finish_reason")
+    assert reason in (None, "tool_calls", MARK)
+    _assert_silent([json.dumps(told)])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_level_of_logging_shows_text(glmsse: Any, fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        verdict = _failed(glmsse, fault)
+        assert caplog.records == []  # the package logs nothing by itself
+        log = logging.getLogger("application")
+        try:
+            verdict.raise_for_verdict()
+        except glmsse.GlmsseError as error:
+            log.exception("%s %r", error, error, extra={"error": error, "verdict": verdict})
+        log.error("%s %r %s", verdict, verdict.error, verdict.error)
+    assert len(caplog.records) == 2
+    _assert_silent([caplog.text, *(repr(vars(record)) for record in caplog.records)])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_events_of_a_fault_compare_and_hash_without_showing_text(glmsse: Any, fault: str) -> None:
+    stream = glmsse.ChatStream(limits=_limits(glmsse))
+    events = stream.feed(BEFORE + FAULTS[fault])
+    with pytest.raises(AssertionError) as caught:
+        assert events == [], events
+    # pytest's own introspection goes by repr.
+    _assert_silent([str(caught.value), *map(repr, events)])
+    assert all(isinstance(hash(one), int) for one in events)
+
+
+def _raw_text(glmsse: Any, text: str, **options: Any) -> Any:
+    parser = glmsse.ToolCallParser(None, limits=_limits(glmsse), **options)
+    return parser, parser.feed(text)
+
+
+def test_raw_text_shows_none_of_it(glmsse: Any) -> None:
+    sent = f"{MARK}<tool_call>f<arg_key>{MARK}</arg_key><arg_value>{MARK}</arg_value></tool_call>{MARK}"
+    parser, events = _raw_text(glmsse, sent)
+    events += parser.close()
+    _assert_silent([repr(parser), repr(events), repr(parser.snapshot), repr(parser.flags)])
+    _assert_silent(_everything_shown(_raised(lambda: parser.feed(MARK))))
+    _assert_silent(_everything_shown(_raised(lambda: glmsse.ToolCallParser().feed([MARK]))))
+
+
+def test_raw_text_past_a_cap_shows_none_of_it(glmsse: Any) -> None:
+    _, events = _raw_text(glmsse, MARK * 99)
+    assert events[-1].error.code == "content_too_large"
+    _assert_silent([repr(events), *_everything_shown(events[-1].error)])
+
+
+def test_encoders_show_no_text_in_what_they_raise(glmsse: Any) -> None:
+    write, comment, write_json = (getattr(glmsse.encode.sse, f"write_{name}") for name in ("event", "comment", "json"))
+    half = f"{MARK}\ud800"
+    for wrong in (
+        lambda: write(MARK, event=f"{MARK}\n"),
+        lambda: write(MARK, id=f"{MARK}\r"),
+        lambda: write(MARK, id=[MARK]),
+        lambda: write(MARK, event=MARK, retry=-1),
+        lambda: write([MARK]),
+        lambda: write(half),
+        lambda: comment(half),
+        lambda: comment([MARK]),
+        lambda: write_json({MARK: half}, event=MARK),
+    ):
+        _assert_silent(_everything_shown(_raised(wrong)))
+
+
+def _command(tmp_path: Path, fault: str, *arguments: str) -> tuple[str, str]:
+    """What a command prints, on stdout and stderr, for a body with this fault."""
+    path = tmp_path / "body.sse"
+    path.write_bytes(BEFORE + FAULTS[fault])
+    command = [sys.executable, "-m", "glmsse", *arguments, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "fault", ["bad_json", "provider_error", "invalid_utf8", "unterminated_event", "finish_conflict"]
+)
+def test_commands_that_judge_print_no_text(tmp_path: Path, fault: str) -> None:
+    said = [*_command(tmp_path, fault, "check"), *_command(tmp_path, fault, "check", "--json")]
+    if fault == "finish_conflict":  # the one word that is kept verbatim, on one line and escaped
+        said = [line.replace(MARK, "") for line in said]
+    _assert_silent(said)
+
+
+@pytest.mark.parametrize("command", [["text"], ["events"], ["events", "--json"], ["convert", "--to", "anthropic"]])
+def test_commands_that_print_the_answer_print_none_of_it_on_stderr(tmp_path: Path, command: list[str]) -> None:
+    for fault in ("bad_json", "provider_error", "stable_conflict"):
+        _assert_silent([_command(tmp_path, fault, *command)[1]])
+
+
+def test_proxy_tells_no_text_in_its_log_and_its_metrics() -> None:
+    """Marks in the request, its headers, the stream and its error."""
+    httpx = pytest.importorskip("httpx")
+    proxying = pytest.importorskip("proxying")
+    upstream = proxying.Recorder()
+    try:
+        with proxying.proxy(upstream.url) as running:
+            for fault in ("bad_json", "provider_error", "invalid_utf8", "unterminated_event", "finish_other"):
+                upstream.serve(BEFORE + FAULTS[fault])
+                request = {"model": MARK, "stream": True, "messages": [{"role": "user", "content": MARK}]}
+                headers = {"authorization": f"Bearer {MARK}", "x-request-id": MARK, "cookie": MARK}
+                for path in ("/v1/chat/completions", f"/v1/{MARK}"):
+                    httpx.post(running.url + path, json=request, headers=headers, timeout=20, trust_env=False)
+                running.answered()
+            metrics = httpx.get(running.url + "/metrics", timeout=20, trust_env=False).text
+    finally:
+        upstream.close()
+    assert len(running.log) >= 5
+    assert 'outcome="provider_error"' in metrics
+    _assert_silent([json.dumps(running.log), repr(running.log), metrics])

@@ -194,6 +194,85 @@ def test_text_that_comes_twice_is_read_once() -> None:
     assert outcome["snapshot"]["choices"][0]["message"]["reasoning_content"] == "abcdxyabcdx"
 
 
+USAGES = (
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"prompt_tokens_details":{"cached_tokens":1}}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.5}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"total_tokens":3}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"note":"\\ud83d"}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":1e999}',
+    '{"prompt_tokens":true,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":-1,"completion_tokens":1,"total_tokens":2}',
+    '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":1111111111111111111111}',
+    '{"prompt_tokens":1}',
+    *("{}", "null", "[]", "7", '"x"', "{", "false", '{"a":' * 70 + "1" + "}" * 70),
+)
+
+
+@pytest.mark.parametrize("usage", USAGES)
+def test_usage_beside_each_piece_is_read_alike(usage: str) -> None:
+    def counted(text: str) -> bytes:
+        payload = '{"id":"r-1","usage":U,"choices":[{"index":0,"delta":{"content":"T"}}]}'
+        return event(payload.replace("U", usage).replace("T", text))
+
+    body = b"".join(map(counted, ("a", "b", "c", "\\ud83d", "\\ude00", "d")))
+    for profile in ("zai", "gateway"):
+        assert_all_paths_agree(START + body + END, cuts=range(0, 2000, 77), profile=profile)
+        assert_all_paths_agree(START + body + END, profile=profile, deltas=False, collect=False)
+    capped = [
+        outcome_of(package, [START + body + END], fast, limits=package.Limits(max_content_bytes=5))
+        for package in BUILDS.values()
+        for fast in (True, False)
+    ]
+    assert all(outcome == capped[0] for outcome in capped)
+
+
+def test_lane_takes_pieces_with_usage_beside_them(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream()
+    totals = '{"prompt_tokens":1,"completion_tokens":N,"total_tokens":2}'
+    payload = '{"id":"r-1","usage":U,"choices":[{"index":0,"delta":{"content":"x"}}]}'.replace("U", totals)
+    events = [item for number in range(9) for item in stream.feed(event(payload.replace("N", str(number))))]
+    assert [item.type for item in events] == ["usage", "content.delta"] * 9
+    assert stream.usage.completion_tokens == 8
+    assert stream.pieces_seen == 18
+    assert (stream._lane.hits > 5) == (glmsse.IMPLEMENTATION == "compiled")
+
+
+PADDED = {
+    "behind the text": '{"id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":"P"}',
+    "before the text": '{"id":"r-1","pad":"P","choices":[{"index":0,"delta":{"content":"T"}}]}',
+    "in the delta": '{"id":"r-1","choices":[{"index":0,"delta":{"pad":"P","content":"T"}}]}',
+    "in a list": '{"id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":["x","P"]}',
+    "on both sides": '{"a":"P","id":"r-1","choices":[{"index":0,"delta":{"content":"T"}}],"pad":"P"}',
+}
+ODD_PADDING = (
+    *("", "\\n", "\\u00e9", "\\ud83d", "\\", '\\"', "\\x", "\\u12", '"', '","error":{"code":"1302"},"x":"', "\x01"),
+    *("é", "\ufffd", "z" * 400, '","content":"Z', '"}],"choices":[{"x":"', "data: {", "\x7f"),
+)
+
+
+@pytest.mark.parametrize("where", PADDED)
+def test_random_padding_beside_the_text_is_left_out_of_the_template(glmsse: ModuleType, where: str) -> None:
+    pick = random.Random(where)
+
+    def padded(text: str, padding: str | None = None) -> bytes:
+        padding = "".join(pick.choices("abcdef", k=pick.randint(1, 30))) if padding is None else padding
+        return event(PADDED[where].replace("T", text).replace("P", padding))
+
+    usual = [padded(text) for text in ("a", "b", " c", "\\n", "é", "f")]
+    body = b"".join(usual)
+    stream = glmsse.ChatStream()
+    stream.feed(body * 5)
+    if glmsse.IMPLEMENTATION == "compiled" and where != "on both sides":
+        assert stream._lane.template_hits >= 26
+    for odd in ODD_PADDING:
+        outcome = assert_all_paths_agree(body + padded("o", odd) + body + END)
+        assert_all_paths_agree(body + padded("o", odd) + body + END, cuts=range(0, 3000, 61), profile="gateway")
+    assert outcome["snapshot"]["choices"][0]["message"]["content"] == "ab c\néfoab c\néf"
+    invalid = padded("o", "XX").replace(b"XX", b"\xc3\x28")
+    assert assert_all_paths_agree(body + invalid + body + END)["verdict"]["code"] == "invalid_utf8"
+
+
 def piece(index: int | None, arguments: str, **more: Any) -> bytes:
     call: dict[str, Any] = {"type": "function", "function": {"arguments": arguments}, **more}
     if index is not None:
@@ -215,6 +294,42 @@ def test_interleaved_calls_keep_their_arguments_apart() -> None:
     body += b"".join(piece(index, text) for text in pieces for index in (0, 1, 5)) + TOOL_END
     outcome = assert_all_paths_agree(body, cuts=range(0, len(body), 37))
     assert [call[3] for call in outcome["calls"]] == ['{"k":"abcd"}'] * 3
+
+
+def test_call_id_and_name_in_every_piece_do_not_keep_the_lane_out(glmsse: ModuleType) -> None:
+    def named(text: str, name: str = "f", call_id: str = "c0") -> bytes:
+        return chunk({"tool_calls": [{"index": 0, "id": call_id, "function": {"name": name, "arguments": text}}]})
+
+    body = b"".join(map(named, ('{"k":"', "a", "b", "c", "d")))
+    stream = glmsse.ChatStream()
+    stream.feed(body * 3)
+    assert stream._lane.hits >= 12
+    assert assert_all_paths_agree(body + named('"}') + TOOL_END)["calls"] == [(0, "c0", "f", '{"k":"abcd"}')]
+    for other in (named("x", name="g"), named("x", call_id="c1"), named("x", name="f\n"), named("x", call_id="")):
+        for profile in ("zai", "gateway"):
+            outcome = assert_all_paths_agree(body + other + named('"}') + TOOL_END, profile=profile)
+    assert assert_all_paths_agree(body + named("x", name="g") + TOOL_END)["verdict"]["code"] == "stable_conflict"
+    assert outcome["verdict"]["accepted"]
+
+
+def test_call_that_started_without_id_or_name_goes_on_after_its_finish() -> None:
+    early = chunk({}, finish_reason="tool_calls")
+    for first in (piece(0, "{"), piece(0, "{", id="c0")):
+        outcome = assert_all_paths_agree(first + piece(0, " ") + early + piece(0, " ") * 3 + piece(0, "}") + TOOL_END)
+        assert outcome["verdict"]["code"] == "tool_name_missing"
+
+
+def test_call_id_spelt_like_another_one_is_a_conflict() -> None:
+    # The id is a backslash and an n; later the same bytes on the wire are a line feed.
+    first = event(
+        '{"id":"r-1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"\\\\n",'
+        '"function":{"name":"f","arguments":"{"}}]}}]}'
+    )
+    later = event(
+        '{"id":"r-1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"\\n","function":{"arguments":"}"}}]}}]}'
+    )
+    outcome = assert_all_paths_agree(first + piece(0, " ") + piece(0, " ") + later + TOOL_END)
+    assert outcome["verdict"]["code"] == "stable_conflict"
 
 
 def test_index_that_a_tolerance_sends_elsewhere_is_not_taken_for_the_first_call() -> None:
@@ -340,7 +455,10 @@ def random_body(pick: random.Random) -> bytes:
     more: dict[str, Any] = {"finish_reason": None, "logprobs": None} if pick.random() < 0.5 else {}
     for _ in range(pick.randint(5, 40)):
         delta = random_delta(pick)
-        body += chunk(delta, ascii_only, **more) * pick.randint(1, 3)
+        whole = chunk(delta, ascii_only, **more)
+        if pick.random() < 0.1:
+            whole = whole.replace(b'"id"', b'"usage": ' + pick.choice(USAGES).encode() + b', "id"', 1)
+        body += whole * pick.randint(1, 3)
         if pick.random() < 0.02:
             body += event(pick.choice(list(ODD_PAYLOADS.values())))
         if pick.random() < 0.05:

@@ -87,3 +87,26 @@ def test_event_of_one_build_is_unpickled_in_the_other() -> None:
         load = f"import glmsse, pickle; print(pickle.loads(bytes.fromhex('{said_by(dump, pure=pure)}')).to_dict())"
         for other in ("0", "1"):
             assert said_by(load, pure=other) == str({"event": "x", "data": "a", "id": "7", "retry": 5, "offset": 9})
+
+
+@needs_extension
+def test_subinterpreter_falls_back_to_pure() -> None:
+    inside = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); from glmsse import framing; {SHOW}"
+    code = f"""
+import sys
+import glmsse
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+from glmsse import framing
+{SHOW}
+sys.stdout.flush()
+number = interpreters.create()
+failed = interpreters.run_string(number, {f"{inside}; sys.stdout.flush()"!r})
+interpreters.destroy(number)
+assert failed is None, failed
+"""
+    here, there = said_by(code).splitlines()
+    assert here == "compiled | the extension is there"
+    assert there == "pure | the extension cannot be imported (ImportError)"

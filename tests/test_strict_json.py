@@ -429,3 +429,16 @@ def test_nothing_odd_reaches_the_snapshot_as_json(glmsse: Any) -> None:
     stream.feed(body(event('{"choices":[{"delta":{"content":"a\\ud800"}}]}'), end()))
     assert stream.snapshot.choices[0].content == "a\ufffd"
     json.dumps(stream.snapshot.to_dict(), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("text", ['["\\u012F"]', '{"a\\n":"\\\\u 12f","é":"\\"\\u00e9"}', "[1.5e3, true]", '""', "5"])
+def test_strict_spelling_passes_the_second_look(glmsse: Any, text: str) -> None:
+    assert glmsse.strict_json.is_strictly_spelt(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['["\\u 12f"]', '["\\u+12f"]', '["\\u1_2f"]', '["\\u\uff11111"]', '{"\\u 12f":1}', "[1\u0661]", '["a",\u0661]'],
+)
+def test_what_only_a_loose_scanner_reads_is_seen_at_the_second_look(glmsse: Any, text: str) -> None:
+    assert not glmsse.strict_json.is_strictly_spelt(text)

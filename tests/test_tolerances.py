@@ -419,6 +419,17 @@ def test_tolerated_absence_does_not_make_up_for_other_evidence(glmsse: Any, name
     )
 
 
+@pytest.mark.parametrize("left_out", ["finish", "usage"])
+def test_half_that_waits_is_not_judged_where_the_end_makes_no_answer(glmsse: Any, left_out: str) -> None:
+    cut = '{"id":"r-1","choices":[{"index":0,"delta":{"content":"\\ud83d"}}]}'
+    allow = "done_optional surrogate_replace finish_advisory"
+    chunks = (cut,) if left_out == "finish" else (end(usage=None), cut)
+    assert _code(glmsse, allow, *chunks, done=False) == (
+        "incomplete_stream",
+        () if left_out == "finish" else ("finish_advisory",),
+    )
+
+
 def test_usage_optional_keeps_a_usage_that_came(glmsse: Any) -> None:
     verdict = read(glmsse, HELLO, allow=["usage_optional"])[1]
     assert verdict.usage.total_tokens == 15

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from ._version import __version__
 from .cli import bench, check, convert, demo, gate, info, probe, proxy, redact, serve, show, tools
@@ -19,9 +20,10 @@ exit codes: 0 accepted, 1 not accepted, 2 usage or unreadable input, 3 protocol 
 
 examples:
   glmsse demo
-  glmsse text answer.sse
+  glmsse demo --write samples
+  glmsse text samples/text.sse
   curl -sN … | glmsse events --json -
-  glmsse convert --to anthropic answer.sse
+  glmsse convert --to anthropic samples/tool.sse
   glmsse check --profile gateway recordings/*.sse
 """
 
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code is the return value."""
     args = build_parser().parse_args(argv)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, TextIOWrapper):  # a test or a shell may have put something else there
             stream.reconfigure(errors="backslashreplace")
     try:
         code: int = args.run(args)

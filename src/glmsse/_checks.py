@@ -87,7 +87,7 @@ def json_schema(schema: dict[str, Any] | bool) -> Schema:
     return check
 
 
-def pydantic_schema(model: Any, *, strict: bool = True) -> Schema:
+def pydantic_schema(model: object, *, strict: bool = True) -> Schema:
     """A schema callable for a pydantic model or any type that pydantic knows; needs the package pydantic.
 
     strict  False lets pydantic convert ("5" passes for 5), though what a tool receives is not converted

@@ -13,6 +13,7 @@ ctypedef const unsigned char* Bytes
 
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char* data, Py_ssize_t size, const char* errors)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 cdef Bytes BOM = b"\xef\xbb\xbf"
@@ -140,6 +141,7 @@ cdef inline ServerSentEvent _new_event(str event, str data, str id, object retry
 
 
 include "_lane.pxi"
+include "_plain_json.pxi"
 
 
 @cython.final
@@ -251,7 +253,7 @@ cdef class SSEFramer:
         if self._state != OPEN:
             return self._refusal("feed")
         self._state = BUSY
-        self._lane, self._stream, lane._events = lane, stream, events
+        self._lane, self._stream, lane._stream, lane._events = lane, stream, stream, events
         try:
             error = self._take(data, events)
         except BaseException:
@@ -259,7 +261,7 @@ cdef class SSEFramer:
             self._value = NULL
             raise
         finally:
-            self._lane = self._stream = lane._events = None
+            self._lane = self._stream = lane._stream = lane._events = None
         self._state = OPEN
         if error is not None and not isinstance(error, _misuse):
             self._fail(error)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 LF, CR, COLON = b"\n\r:"
+decode_plain = None
+"""The standard decoder is as fast as Python can be."""
+
 NO_LIMIT = 2**63 - 1
 WINDOW = 32 * 1024
 """Input is read in pieces of at most this size, so that what is made beside it stays small."""

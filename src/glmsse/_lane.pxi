@@ -26,6 +26,7 @@ cdef int MOST_FRUITLESS = 16  # templates made in a row without a hit, after whi
 cdef int MOST_DEPTH = 16
 cdef enum:
     MOST_KEYS = 24  # of one object
+    MOST_UNREAD = 12
 cdef int BAIL = -1
 
 
@@ -187,16 +188,22 @@ cdef class _Sink:
     cdef int kind
     cdef long long choice
     cdef long long index  # of the call
+    cdef bytes call_id, name
     cdef TextStore store
 
 
 @cython.final
 cdef class _Template:
-    """The bytes before a string and behind it; where the same string comes twice, also those in between."""
+    """A block on the wire but for the inside of one string, or of two: then the other one is read by nobody.
+
+    head    `data: ` and the payload up to the first of the strings
+    middle  what is between the two, or None
+    tail    the rest of the payload and the blank line
+    """
 
     cdef _Sink sink
-    cdef bytes prefix, middle, suffix
-    cdef bytes head, tail  # of the whole block on the wire: `data: ` and the prefix, the suffix and the blank line
+    cdef bytes head, middle, tail
+    cdef bint text_first  # whether the string that is read comes before the other one
 
 
 cdef struct Span:
@@ -221,14 +228,17 @@ cdef class ChatLane:
     cdef int _fruitless
     cdef bytes _response_id
     cdef list _events  # where the events of the feed at hand go
+    cdef object _stream  # that feeds
     cdef public object activity
     cdef readonly long long hits
     cdef readonly long long template_hits
     # What the scanner found in the payload at hand.
     cdef Bytes _end
     cdef Span _texts[3]
-    cdef Span _alias, _twin
-    cdef Span _body
+    cdef Span _alias, _body, _call_id, _name, _usage
+    cdef Span _unread[MOST_UNREAD]  # strings that are values nobody reads
+    cdef int _unread_count
+    cdef Py_ssize_t _size  # of the string decoded last
     cdef long long _choice, _index
     cdef bint _has_index, _has_choice, _has_piece
     cdef bint _plain  # no backslash and no control character in all of it
@@ -252,11 +262,18 @@ cdef class ChatLane:
         self._sinks, self._templates = [], []
         self._response_id = response_id.encode() if response_id is not None else b""
         self._aliases_used = aliases_used
-        for text in texts:
-            if text.choice > 0xFFFF or text.index > 0xFFFF or len(self._sinks) == MOST_TEXTS:
+        for kind, store, choice, call in texts:
+            if len(self._sinks) == MOST_TEXTS:
+                break  # nor look at the rest: without a cap on calls there may be any number
+            if choice > 0xFFFF:
                 continue
             sink = _Sink.__new__(_Sink)
-            sink.kind, sink.choice, sink.index, sink.store = text.kind, text.choice, text.index, text.store
+            sink.kind, sink.store, sink.choice = kind, store, choice
+            if call is not None:
+                call_id, name = call.id or "", call.name or ""  # it may have started without them, at the finish reason
+                if call.index > 0xFFFF or "\\" in call_id or "\\" in name:
+                    continue
+                sink.index, sink.call_id, sink.name = call.index, call_id.encode(), name.encode()
             self._sinks.append(sink)
 
     def note(self, data, piece, /):
@@ -265,17 +282,26 @@ cdef class ChatLane:
     cdef bint take(self, Bytes payload, Py_ssize_t size) except -1:
         """Whether the payload was a plain piece of text, which is then taken."""
         cdef _Template template
-        cdef Py_ssize_t at
+        cdef Bytes end = payload + size
+        cdef Bytes stop
+        cdef Py_ssize_t number, before, after
         if self._sinks is None:
             return False
-        for at in range(len(self._templates)):
-            template = <_Template>self._templates[at]
-            if _fits(template, payload, size, &self._body) and self._accept(template.sink):
-                self._fruitless = 0
-                self.template_hits += 1
-                if at:
-                    self._templates[at], self._templates[0] = self._templates[0], template
-                self._first = template
+        for number in range(len(self._templates)):
+            template = <_Template>self._templates[number]
+            before, after = PyBytes_GET_SIZE(template.head) - 6, PyBytes_GET_SIZE(template.tail) - 2
+            if (
+                size <= before + after
+                or memcmp(end - after, PyBytes_AS_STRING(template.tail), after) != 0
+                or memcmp(payload, PyBytes_AS_STRING(template.head) + 6, before) != 0
+            ):
+                continue
+            stop = self._decode(template, payload + before, end, size)
+            if stop != NULL and end - stop == after and self._may_add(template.sink, self._size):
+                self._add(template.sink, self._size)
+                self._hit(template)
+                if number:
+                    self._templates[number], self._templates[0] = self._templates[0], template
                 return True
         return self._scan(payload, size)
 
@@ -283,49 +309,86 @@ cdef class ChatLane:
         """The size of the whole block that begins here, if it is the first template's and was taken; else 0. Neither a
         line end is searched for nor is the string measured before it is decoded."""
         cdef _Template template = self._first
-        cdef TextStore store
-        cdef Bytes start
         cdef Bytes stop
-        cdef Py_ssize_t before, after, size
-        if template is None or template.middle is not None:
+        cdef Py_ssize_t before, after
+        if template is None:
             return 0
         before, after = PyBytes_GET_SIZE(template.head), PyBytes_GET_SIZE(template.tail)
         if end - at <= before + after or memcmp(at, PyBytes_AS_STRING(template.head), before) != 0:
             return 0
-        store = template.sink.store
-        if store.waiting:
+        stop = _behind(self._decode(template, at + before, end, SHORT_STRING), end, template.tail)
+        if stop == NULL or stop - at - 2 > most or not self._may_add(template.sink, self._size):
             return 0
-        store._make_room(SHORT_STRING)
-        start = at + before
-        stop = end - after
-        if stop - start > SHORT_STRING:
-            stop = start + SHORT_STRING
-        size = _unescape(start, &stop, store._start + store._used, &self._wide)
-        if end - stop < after or memcmp(stop, PyBytes_AS_STRING(template.tail), after) != 0:
-            return 0
-        if stop + after - at - 2 > most or not self._add(template.sink, size):
-            return 0
+        self._add(template.sink, self._size)
+        self._hit(template)
+        return stop - at
+
+    cdef inline void _hit(self, _Template template) noexcept:
+        self._first = template
         self._fruitless = 0
         self.template_hits += 1
-        return stop + after - at
+
+    cdef Bytes _decode(self, _Template template, Bytes at, Bytes end, Py_ssize_t most) except? NULL:
+        """From behind the head up to the tail; NULL if there is something else or more than `most` to decode. The string
+        that is read is then at the end of its text, not yet added."""
+        cdef TextStore store = template.sink.store
+        cdef Bytes stop
+        if store.waiting:
+            return NULL
+        if template.middle is not None and not template.text_first:
+            at = _behind(self._pass_by(at, end), end, template.middle)
+            if at == NULL:
+                return NULL
+        stop = end if end - at <= most else at + most
+        store._make_room(stop - at)
+        self._size = _unescape(at, &stop, store._start + store._used, &self._wide)
+        if self._size <= 0:
+            return NULL
+        if template.middle is not None and template.text_first:
+            stop = _behind(stop, end, template.middle)
+            return NULL if stop == NULL else self._pass_by(stop, end)
+        return stop
+
+    cdef Bytes _pass_by(self, Bytes at, Bytes end) noexcept:
+        """The end of a string that nobody reads, whose inside begins here."""
+        cdef Bytes stop
+        self._end, self._plain = end, False
+        stop = self._string(at - 1)
+        return NULL if stop == NULL or _first_invalid(at, stop - 1 - at) >= 0 else stop - 1
 
     cdef bint _accept(self, _Sink sink) except -1:
-        """Add the string at `_body` to its text; False if it is not plain, which changes nothing."""
+        """Add the string at `_body` to its text, and the usage beside it; False if either is not plain, which changes
+        nothing."""
         cdef TextStore store = sink.store
         cdef Bytes stop = self._body.start + self._body.size
         cdef Py_ssize_t size
+        cdef object usage = None
         if store.waiting or self._body.size == 0:
             return False
         store._make_room(self._body.size)
         size = _unescape(self._body.start, &stop, store._start + store._used, &self._wide)
-        return stop == self._body.start + self._body.size and self._add(sink, size)
+        if stop != self._body.start + self._body.size or not self._may_add(sink, size):
+            return False
+        if self._usage.size:
+            stop = self._usage.start
+            usage = _plain_value(&stop, self._usage.start + self._usage.size, self._max_depth - 1, self._max_number)
+            if usage is _BAIL:
+                return False
+            self._stream._receive_usage(usage)
+        self._add(sink, size)
+        return True
 
-    cdef bint _add(self, _Sink sink, Py_ssize_t size) except -1:
-        """Add the bytes that were decoded to the end of the text, if they are UTF-8 and under its cap."""
+    cdef bint _may_add(self, _Sink sink, Py_ssize_t size) noexcept:
+        """Whether the bytes that were decoded to the end of the text are UTF-8 and under its cap."""
+        cdef TextStore store = sink.store
+        if size <= 0 or size > store._maximum - store.size:
+            return False
+        return not self._wide or _first_invalid(store._start + store._used, size) < 0
+
+    cdef int _add(self, _Sink sink, Py_ssize_t size) except -1:
+        """Add the bytes that were decoded to the end of the text."""
         cdef TextStore store = sink.store
         cdef unsigned char* out = store._start + store._used
-        if size <= 0 or size > store._maximum - store.size or (self._wide and _first_invalid(out, size) >= 0):
-            return False
         store.size += size
         if store._keep:
             store._used += size
@@ -338,7 +401,7 @@ cdef class ChatLane:
             self.activity = "calling"
         if self._deltas:
             self._events.append(_delta(sink, PyUnicode_DecodeUTF8(<const char*>out, size, "strict")))
-        return True
+        return 0
 
     # The scanner: one pass over the whole payload. Every function gets the place of what it reads and returns the place
     # behind it, or NULL to bail.
@@ -352,7 +415,8 @@ cdef class ChatLane:
         self._end = payload + size
         self._plain = _is_plain(payload, size, &ascii)
         self._texts[CONTENT].size = self._texts[REASONING].size = self._texts[ARGUMENTS].size = 0
-        self._alias.size = self._twin.size = self._body.size = 0
+        self._alias.size = self._body.size = self._call_id.size = self._name.size = self._usage.size = 0
+        self._unread_count = 0
         self._choice = self._index = 0
         self._has_index = self._has_choice = self._has_piece = False
         at = self._blanks(payload)
@@ -377,17 +441,21 @@ cdef class ChatLane:
         self._body = self._texts[kind]
         for sink in self._sinks:
             if sink.kind == kind and sink.choice == self._choice and (kind != ARGUMENTS or sink.index == self._index):
+                if (self._call_id.size and not _is(self._call_id, sink.call_id)) or (
+                    self._name.size and not _is(self._name, sink.name)
+                ):
+                    return False
                 if not self._accept(sink):
                     return False
-                self._learn(sink, payload)
+                if self._usage.size == 0:
+                    self._learn(sink, payload)
                 return True
         return False
 
     cdef int _learn(self, _Sink sink, Bytes payload) except -1:
         """Make a template of the payload just scanned, unless its envelope is long or templates bear no fruit here."""
-        cdef _Template template
+        cdef _Template template, known
         cdef Bytes behind = self._body.start + self._body.size
-        cdef bint twin = self._twin.size == self._body.size and self._twin.start > behind
         if self._fruitless >= MOST_FRUITLESS:
             self._first = None
             if self._templates:
@@ -398,16 +466,46 @@ cdef class ChatLane:
         self._fruitless += 1
         template = _Template.__new__(_Template)
         template.sink = sink
-        template.prefix = payload[:self._body.start - payload]
-        if twin:
-            template.middle = behind[:self._twin.start - behind]
-            behind = self._twin.start + self._twin.size
-        template.suffix = behind[:self._end - behind]
-        template.head, template.tail = b"data: " + template.prefix, template.suffix + b"\n\n"
+        template.head = b"data: " + payload[:self._body.start - payload]
+        template.tail = behind[:self._end - behind] + b"\n\n"
+        for known in self._templates:
+            if known.sink is sink and known.middle is None:
+                self._leave_out(template, known, payload)
+                break
         self._first = template
         if len(self._templates) >= MOST_TEMPLATES:
             self._templates.pop()
         self._templates.insert(0, template)
+        return 0
+
+    cdef int _leave_out(self, _Template template, _Template known, Bytes payload) except -1:
+        """Leave the inside of an unread string out of a new template, if it is all that keeps a known one from fitting:
+        padding, or the same text once more (OpenRouter's reasoning_details)."""
+        cdef Bytes behind = self._body.start + self._body.size
+        cdef Bytes stop
+        cdef bytes before, after, whole
+        cdef int number
+        cdef bint text_first = known.head == template.head
+        if not text_first and known.tail != template.tail:
+            return 0
+        for number in range(self._unread_count):
+            stop = self._unread[number].start + self._unread[number].size
+            if text_first != (stop > behind):
+                continue
+            if text_first:
+                before, after = behind[:self._unread[number].start - behind], stop[:self._end - stop] + b"\n\n"
+            else:
+                before = b"data: " + payload[:self._unread[number].start - payload]
+                after = stop[:self._body.start - stop]
+            whole = known.tail if text_first else known.head
+            if len(whole) < len(before) + len(after) or not whole.startswith(before) or not whole.endswith(after):
+                continue
+            template.text_first = text_first
+            if text_first:
+                template.middle, template.tail = before, after
+            else:
+                template.head, template.middle = before, after
+            return 0
         return 0
 
     cdef Bytes _object(self, Bytes at, Level level, int depth) noexcept:
@@ -455,7 +553,9 @@ cdef class ChatLane:
                 return self._only(at, CHOICE, depth)
             if _is(key, b"id"):
                 return self._word(at, self._response_id)
-            if _is(key, b"usage") or _is(key, b"error"):
+            if _is(key, b"usage"):
+                return self._counts(at, depth)
+            if _is(key, b"error"):
                 return self._null(at)
             if (_is(key, b"object") or _is(key, b"type")) and at[0] == b'"':
                 return self._no_error(at)
@@ -483,7 +583,7 @@ cdef class ChatLane:
             if _is(key, b"index"):
                 return self._number_at(at, &self._index, &self._has_index)
             if _is(key, b"id"):
-                return self._word(at, b"")
+                return self._text(at, &self._call_id)
             if _is(key, b"type"):
                 return self._word(at, b"function")
             if _is(key, b"function"):
@@ -492,8 +592,15 @@ cdef class ChatLane:
             if _is(key, b"arguments"):
                 return self._text(at, &self._texts[ARGUMENTS])
             if _is(key, b"name"):
-                return self._word(at, b"")
+                return self._text(at, &self._name)
         return self._value(at, depth)
+
+    cdef Bytes _counts(self, Bytes at, int depth) noexcept:
+        """The usage: an object, or null."""
+        cdef Bytes stop = self._child(at, UNREAD, depth)
+        if stop != NULL and at[0] == b"{":
+            self._usage.start, self._usage.size = at, stop - at
+        return stop
 
     cdef Bytes _null(self, Bytes at) noexcept:
         return at + 4 if self._end - at >= 4 and memcmp(at, b"null", 4) == 0 else NULL
@@ -527,8 +634,6 @@ cdef class ChatLane:
         if stop == NULL:
             return NULL
         text.start, text.size = at + 1, stop - at - 2
-        if text.size:
-            self._body = text[0]
         return stop
 
     cdef Bytes _number_at(self, Bytes at, long long* number, bint* there) noexcept:
@@ -578,10 +683,10 @@ cdef class ChatLane:
             return NULL
         if at[0] == b'"':
             stop = self._string(at)
-            if stop != NULL and self._body.size and _equal(self._body, at + 1, stop - at - 2):
-                # The same text once more (OpenRouter's reasoning_details); a third time is out of the ordinary.
-                self._twin.start = at + 1
-                self._twin.size = self._body.size if self._twin.size == 0 else -1
+            if stop != NULL and self._unread_count < MOST_UNREAD:
+                self._unread[self._unread_count].start = at + 1
+                self._unread[self._unread_count].size = stop - at - 2
+                self._unread_count += 1
             return stop
         if at[0] == b"{":
             return self._object(at, UNREAD, depth + 1)
@@ -704,30 +809,12 @@ cdef object _delta(_Sink sink, str text):
     return arguments
 
 
-cdef bint _fits(_Template template, Bytes payload, Py_ssize_t size, Span* body) noexcept:
-    """Whether the payload is the template with any string in its place; `body` is then set."""
-    cdef Py_ssize_t before = PyBytes_GET_SIZE(template.prefix)
-    cdef Py_ssize_t after = PyBytes_GET_SIZE(template.suffix)
-    cdef Py_ssize_t between, room = size - before - after
-    if (
-        room <= 0
-        or memcmp(payload, PyBytes_AS_STRING(template.prefix), before) != 0
-        or memcmp(payload + size - after, PyBytes_AS_STRING(template.suffix), after) != 0
-    ):
-        return False
-    body.start = payload + before
-    body.size = room
-    if template.middle is None:
-        return True
-    between = PyBytes_GET_SIZE(template.middle)
-    room -= between
-    if room <= 0 or room % 2:
-        return False
-    body.size = room // 2
-    return (
-        memcmp(body.start + body.size, PyBytes_AS_STRING(template.middle), between) == 0
-        and memcmp(body.start, body.start + body.size + between, body.size) == 0
-    )
+cdef inline Bytes _behind(Bytes at, Bytes end, bytes part) noexcept:
+    """The place behind this part, or NULL if something else is here, or nothing."""
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(part)
+    if at == NULL or end - at < size or memcmp(at, PyBytes_AS_STRING(part), size) != 0:
+        return NULL
+    return at + size
 
 
 cdef Py_ssize_t _unescape(Bytes body, Bytes* end, unsigned char* out, bint* wide) noexcept:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
+from .strict_json import SCANS_LOOSELY
 
 if TYPE_CHECKING:
-    from .assembly import Piece
+    from .assembly import CallAssembly, Piece
     from .limits import Limits
 
 NO_LIMIT = 2**63 - 1
@@ -121,7 +122,12 @@ class ChatLane:
             self._templates = []
         self._last = None
 
-    def offer(self, texts: Iterable[Piece], response_id: str | None, aliases_used: bool) -> None:
+    def offer(
+        self,
+        texts: Iterable[tuple[int, TextStore, int, CallAssembly | None]],
+        response_id: str | None,
+        aliases_used: bool,
+    ) -> None:
         """The texts that pieces may go to from here on. Templates show that by themselves."""
         self.clear()
 
@@ -172,7 +178,7 @@ class ChatLane:
             text = body.decode()
             if b"\\" in body or b'"' in body or not text.isprintable():
                 text, end = scanstring(text + '"', 0)
-                if end != len(body.decode()) + 1:
+                if end != len(body.decode()) + 1 or (SCANS_LOOSELY and b"\\u" in body):
                     return False
                 body = text.encode()
         except ValueError:  # no string, or no UTF-8, or half of a surrogate pair
@@ -195,7 +201,7 @@ def _delta(piece: Piece, text: str) -> ContentDelta | ReasoningDelta | Arguments
         return ContentDelta(text, piece.choice)
     if piece.kind == REASONING:
         return ReasoningDelta(text, piece.choice)
-    return ArgumentsDelta(piece.index, text, piece.choice)
+    return ArgumentsDelta(piece.call.index if piece.call else 0, text, piece.choice)
 
 
 def _make_template(first: str, first_piece: Piece, second: str, second_piece: Piece) -> _Template | None:

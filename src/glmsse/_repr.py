@@ -13,8 +13,8 @@ def shape(value: object) -> str:
         return f"<{len(value)} chars>"
     if isinstance(value, (tuple, list)):
         return f"<{len(value)} items>"
-    if isinstance(value, Exception) and hasattr(value, "code"):
-        return f"<{value.code}>"
+    if isinstance(value, Exception):
+        return f"<{getattr(value, 'code', type(value).__name__)}>"
     return f"<{type(value).__name__}>"
 
 

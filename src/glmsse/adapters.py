@@ -25,7 +25,7 @@ from collections.abc import (
 from contextlib import suppress
 from inspect import isawaitable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 
 from ._reading import ChatReading, EventReading, OnError
 from .chat import ChatStream
@@ -50,6 +50,7 @@ class ReadsPieces(Protocol):
 Source = Union["Iterable[Buffer]", "Buffer", ReadsPieces]
 Close = Callable[[], None]
 AsyncClose = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
 _PIECE_BYTES = 64 * 1024
 _MOST_DRAINED_BYTES = 64 * 1024
@@ -388,10 +389,10 @@ def _distinct(pieces: object, source: object) -> tuple[object, ...]:
     return (pieces,) if pieces is source else (pieces, source)
 
 
-def _pieces(source: Source) -> Iterator[Buffer]:
+def _pieces(source: Any) -> Iterator[Buffer]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return iter((source,))
-    read1 = getattr(source, "read1", None)
+    read1: Callable[[int], bytes] | None = getattr(source, "read1", None)
     if callable(read1):
         # Not by lines, as such objects iterate: a line has no limit.
         return iter(lambda: read1(_PIECE_BYTES), b"")
@@ -408,7 +409,7 @@ def _async_pieces(source: object) -> AsyncIterator[Buffer]:
     raise MisuseError(f"source takes an async iterable of bytes, not {type(source).__name__}{hint}")
 
 
-def _checked(value: Any, kind: type, name: str) -> Any:
+def _checked(value: T | None, kind: type[T], name: str) -> T:
     if value is None:
         return kind()
     if not isinstance(value, kind):

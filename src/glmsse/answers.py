@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ._checks import Objection, Schema, check_schema_argument, objection_of_schema
 from .chat import ChatStream
@@ -37,7 +37,7 @@ class Answer(_Record):
     text: str
     choice: int = 0
 
-    __hash__ = None  # type: ignore[assignment]  # the value may be a dict
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # the value may be a dict
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .chunk import (
     Object,
@@ -81,10 +81,13 @@ class TextBuffer:
         self.store.waiting = bool(high)
         return piece
 
+    @property
+    def waits(self) -> bool:
+        """Whether the first half of a surrogate pair waits for the other."""
+        return self.store.waiting
+
     def settle(self) -> str:
-        """The text ends here: a half that still waits is lone, which is a fault or, by tolerance, U+FFFD."""
-        if not self._high:
-            return ""
+        """The text ends here, and a half still waits: it is lone, which is a fault or, by tolerance, U+FFFD."""
         if not self._policy.use("surrogate_replace"):
             raise fault("lone_surrogate")
         self._high = ""
@@ -112,19 +115,6 @@ class TextBuffer:
         return self.store.text
 
 
-class Piece:
-    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
-
-    __slots__ = ("choice", "index", "kind", "store", "text")
-
-    def __init__(self, kind: int, text: str, store: TextStore, choice: int, index: int = 0):
-        self.kind = kind
-        self.text = text
-        self.store = store
-        self.choice = choice
-        self.index = index
-
-
 class CallAssembly:
     """One tool call as received so far."""
 
@@ -149,6 +139,16 @@ class CallAssembly:
     def text_after_empty_object(self) -> str | None:
         """The arguments without a first piece of exactly `{}`, if more pieces followed."""
         return self.arguments.text[2:] if self._begins_with_empty_object and self.arguments.size > 2 else None
+
+
+class Piece(NamedTuple):
+    """A non-empty piece of text as it came, and where it went: what the fast lane learns from."""
+
+    kind: int
+    text: str
+    store: TextStore
+    choice: int
+    call: CallAssembly | None = None
 
 
 class ChoiceAssembly:
@@ -183,7 +183,7 @@ class ChoiceAssembly:
         return bool(self._index_aliases)
 
     def sorted_calls(self) -> list[CallAssembly]:
-        return [self.calls[index] for index in sorted(self.calls)]
+        return [self.calls[index] for index in sorted(self.calls)] if self.calls else []
 
     def open_call(self, index: int) -> CallAssembly:
         """A new call, not stored yet: a faulty piece must add nothing."""
@@ -325,7 +325,8 @@ class Assembly:
             self._take_identity(chunk)
         elif choices in (None, []) and chunk.get("usage") is None:
             return False
-        self._take_usage(chunk, events)
+        if chunk.get("usage") is not None:
+            self.take_usage(object_field(chunk, "usage"), events)
         for choice in objects_field(chunk, "choices"):
             self._take_choice(choice, events)
         return True
@@ -341,17 +342,17 @@ class Assembly:
         self._plain = None
         return read
 
-    def _open_texts(self) -> Iterator[Piece]:
-        """Every text that a piece can go to without doing anything else."""
+    def _open_texts(self) -> Iterator[tuple[int, TextStore, int, CallAssembly | None]]:
+        """Every text that a piece can go to without doing anything else: kind, store, choice, call."""
         for choice in self.choices.values():
             if choice.finish_reason is None:
-                yield Piece(REASONING, "", choice.reasoning.store, choice.index)
-                yield Piece(CONTENT, "", choice.content.store, choice.index)
+                yield REASONING, choice.reasoning.store, choice.index, None
+                yield CONTENT, choice.content.store, choice.index, None
             if not choice.has_aliases and choice.finish_reason in (None, "tool_calls"):
                 for call in choice.calls.values():
                     # What its first piece is, `args_leading_empty_object` has to know.
                     if call.started and not call.complete and call.arguments.size:
-                        yield Piece(ARGUMENTS, "", call.arguments.store, choice.index, call.index)
+                        yield ARGUMENTS, call.arguments.store, choice.index, call
 
     def end(self, events: list[ChatEvent]) -> None:
         """The sentinel came: texts end, and so do the calls that came after their choice's finish reason."""
@@ -361,10 +362,19 @@ class Assembly:
             if choice.finish_reason is not None:
                 self._end_calls(choice, events)
 
-    def promised_choices(self) -> Iterator[tuple[int, ChoiceAssembly | None]]:
+    def promised_choices(self) -> list[tuple[int, ChoiceAssembly | None]]:
         """Every choice that was promised or seen, in order; None for one not seen yet."""
-        for index in sorted({*range(self._promised), *self.choices}):
-            yield index, self.choices.get(index)
+        if self._promised == len(self.choices) == 1:
+            return list(self.choices.items())
+        return [(index, self.choices.get(index)) for index in sorted({*range(self._promised), *self.choices})]
+
+    def forget(self, lane: ChatLane) -> None:
+        """Let go of all text, the old lane's too; what was counted stays."""
+        self._pieces_seen = self.pieces_seen
+        lane.activity = self.activity
+        self._lane = lane
+        self.choices.clear()
+        self.response_id = self.model = self.created = self.usage = self._markup = self._plain = None
 
     def snapshot(self) -> Completion:
         return Completion(
@@ -406,12 +416,10 @@ class Assembly:
             self.model = model if isinstance(model, str) and model and not has_lone_surrogate(model) else None
             self.created = created if type(created) is int else None
 
-    def _take_usage(self, chunk: Object, events: list[ChatEvent]) -> None:
-        raw = object_field(chunk, "usage")
-        if not raw:
-            return
-        totals = tuple(_count(raw.get(key)) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
-        prompt, completion, total = totals
+    def take_usage(self, raw: Object, events: list[ChatEvent]) -> None:
+        """Keep an object that has the three totals; any other is not usage."""
+        prompt, completion = _count(raw.get("prompt_tokens")), _count(raw.get("completion_tokens"))
+        total = _count(raw.get("total_tokens"))
         if prompt is None or completion is None or total is None:
             return
         self.usage = Usage(prompt, completion, total, _cached_tokens(raw), raw)
@@ -569,7 +577,7 @@ class Assembly:
         if is_new or is_first or not shown or header != now or not call.started:
             self._changes += 1
         else:
-            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, target)
+            self._plain = Piece(ARGUMENTS, arguments, call.arguments.store, choice.index, call)
 
     def _agreed_id(self, call: CallAssembly, call_id: str | None, name: str | None) -> str | None:
         if call.id is None or call_id is None or call.id == call_id:
@@ -619,7 +627,8 @@ class Assembly:
             raise fault("finish_conflict")
         self._changes += 1
         if self._markup is not None and known is None:
-            self._markup.raw.settle()
+            if self._markup.raw.waits:
+                self._markup.raw.settle()
             self._take_markup(choice, self._markup, self._markup.parser.close(reason), events)
         self._settle(choice, events)
         choice.finish_reason = reason
@@ -630,14 +639,16 @@ class Assembly:
 
     def _settle(self, choice: ChoiceAssembly, events: list[ChatEvent]) -> None:
         """No more text: judge the surrogate halves that still wait."""
-        last = choice.reasoning.settle()
-        if last and self._deltas:
-            events.append(ReasoningDelta(last, choice.index))
-        last = choice.content.settle()
-        if last and self._deltas:
-            events.append(ContentDelta(last, choice.index))
+        if choice.reasoning.waits:
+            last = choice.reasoning.settle()
+            if self._deltas:
+                events.append(ReasoningDelta(last, choice.index))
+        if choice.content.waits:
+            last = choice.content.settle()
+            if self._deltas:
+                events.append(ContentDelta(last, choice.index))
         for call in choice.sorted_calls():
-            last = call.arguments.settle()
+            last = call.arguments.settle() if call.arguments.waits else ""
             if last and call.started and self._deltas:
                 events.append(ArgumentsDelta(call.index, last, choice.index))
 
@@ -663,9 +674,8 @@ def _count(value: object) -> int | None:
 def _cached_tokens(usage: Object) -> int | None:
     """Cached prompt tokens, in the three spellings seen (wire-contract §6)."""
     details: Any = usage.get("prompt_tokens_details")
-    candidates = (
-        details.get("cached_tokens") if isinstance(details, dict) else None,
-        usage.get("cached_tokens"),
-        usage.get("prompt_cache_hit_tokens"),
-    )
-    return next((count for count in map(_count, candidates) if count is not None), None)
+    for holder, key in ((details, "cached_tokens"), (usage, "cached_tokens"), (usage, "prompt_cache_hit_tokens")):
+        count = _count(holder.get(key)) if isinstance(holder, dict) else None
+        if count is not None:
+            return count
+    return None

@@ -20,7 +20,7 @@ from .profiles import Policy
 from .provider import read_report
 from .response import MOST_BODY_BYTES, Headers, ResponseHead, read_head
 from .strict_json import nests_deeper
-from .verdict import Evidence, Verdict, judge
+from .verdict import Evidence, Verdict, judge, may_end_here
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -87,9 +87,8 @@ class ChatStream(SingleUse):
         # A server that leaves calls in the content does not know that there are any.
         also = () if content_parser is None else ("stop_with_tools",)
         self._policy = Policy(profile, allow, deny, also=also)
-        for name, value in (("deltas", deltas), ("collect", collect), ("digest", digest)):
-            if not isinstance(value, bool):
-                raise MisuseError(f"{name} takes a bool, not {type(value).__name__}")
+        if not (type(deltas) is type(collect) is type(digest) is bool):
+            raise MisuseError("deltas, collect and digest take a bool each")
         if type(choices) is not int or choices < 1:
             raise MisuseError("choices takes a positive int")
         if self._limits.max_choices is not None and choices > self._limits.max_choices:
@@ -217,6 +216,19 @@ class ChatStream(SingleUse):
         assert self._verdict is not None
         return self._verdict
 
+    def forget(self) -> None:
+        """Let go of all text, after `close`: what stays are the counters and the verdict, with its calls and usage.
+
+        For those who keep streams longer than their answers. Memory is released, not overwritten.
+        """
+        if not self._closed:
+            raise MisuseError("forget comes after close")
+        self._bytes_ignored, self._events_read = self.bytes_seen, self.events_seen
+        self._framer = SSEFramer(self._limits)
+        self._lane = ChatLane(self._limits, deltas=False, aliases=False, enabled=False)
+        self._assembly.forget(self._lane)
+        self._events, self._body, self._head = [], None, None
+
     @property
     def snapshot(self) -> Completion:
         """What has been received so far. Built at each call, so ask for it at the end, not at every event."""
@@ -290,6 +302,10 @@ class ChatStream(SingleUse):
         """An event that the lane did not take. What follows the end in the same feed is ignored."""
         if self._verdict is None:
             self._guard(self._read_event, event, event.offset, self._events)
+
+    def _receive_usage(self, raw: dict[str, Any]) -> None:
+        """The usage beside a piece that the lane takes."""
+        self._assembly.take_usage(raw, self._events)
 
     def _ignore(self, data: Buffer) -> MisuseError | None:
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
@@ -372,8 +388,8 @@ class ChatStream(SingleUse):
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
             self._flush_tail()
         if self._verdict is None:
-            # Without the sentinel only `done_optional` can accept; the answer then ends as it would at the sentinel.
-            ends = self._evidence.clean_end and self._policy.allows("done_optional")
+            # Where nothing else is missing than what a tolerance makes up for, the answer ends as at the sentinel.
+            ends = may_end_here(self._evidence)
             try:
                 (self._assembly.end if ends else self._assembly.end_content)([])
             except GlmsseError as error:

@@ -7,11 +7,12 @@ when they are read, so that what came before a fault in the same chunk is kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
 from .errors import ProtocolError, fault
+from .framing import decode_plain
 from .limits import Limits
 from .profiles import Policy
 from .strict_json import JSONFault, StrictDecoder, has_lone_surrogate
@@ -37,7 +38,7 @@ class ChunkReader:
     def _decoder(self) -> StrictDecoder:
         """Made when first needed: an idle stream is to be small."""
         if self._made_decoder is None:
-            self._made_decoder = StrictDecoder(self._limits)
+            self._made_decoder = StrictDecoder(self._limits, decode_plain)
         return self._made_decoder
 
     def read(self, text: str) -> Sequence[Object]:
@@ -45,12 +46,14 @@ class ChunkReader:
 
         Raises ProtocolError without an offset, which the caller knows.
         """
+        decoder = self._decoder
         try:
-            value = self._decoder.decode(text)
+            value = decoder.decode(text)
         except JSONFault as refusal:
             code = refusal.code
         else:
-            self._judge_extras()
+            if decoder.duplicate_key or decoder.nonfinite:
+                self._judge_extras()
             if isinstance(value, dict):
                 return (value,)
             if self._policy.use("ignore_non_object_events"):
@@ -159,9 +162,11 @@ def text_field(holder: Object, key: str) -> str:
 
 def word_field(holder: Object, key: str, policy: Policy) -> str | None:
     """A text that comes whole, such as an id or a name; absent, null and "" are None."""
-    value = text_field(holder, key)
-    if not value:
+    value = holder.get(key)
+    if value is None or value == "":
         return None
+    if not isinstance(value, str):
+        raise fault("unexpected_shape")
     if has_lone_surrogate(value):
         if not policy.use("surrogate_replace"):
             raise fault("lone_surrogate")
@@ -189,14 +194,18 @@ def object_field(holder: Object, key: str) -> Object:
     return value
 
 
-def objects_field(holder: Object, key: str) -> Iterator[Object]:
+def objects_field(holder: Object, key: str) -> Iterable[Object]:
     """The objects of a list, each judged when its turn comes; absent and null are the empty list."""
     value = holder.get(key)
     if value is None:
-        return
+        return ()
     if not isinstance(value, list):
         raise fault("unexpected_shape")
-    for item in value:
+    return _objects(value)
+
+
+def _objects(items: list[object]) -> Iterator[Object]:
+    for item in items:
         if not isinstance(item, dict):
             raise fault("unexpected_shape")
         yield item
@@ -220,11 +229,15 @@ def reasoning_field(delta: Object, policy: Policy) -> str:
     return text_field(delta, "reasoning")
 
 
-def content_pieces(delta: Object, policy: Policy) -> list[tuple[bool, str]]:
+def content_pieces(delta: Object, policy: Policy) -> Sequence[tuple[bool, str]]:
     """The pieces of `content` as (is reasoning, text); more than one only for a list of typed parts."""
     value = delta.get("content")
+    if not value:
+        value = text_field(delta, "content")
+    if isinstance(value, str):
+        return ((False, value),) if value else ()
     if not isinstance(value, list):
-        return [(False, text_field(delta, "content"))]
+        raise fault("unexpected_shape")
     if not policy.use("content_parts"):
         raise fault("unexpected_shape")
     return [_content_part(part) for part in value]
@@ -272,6 +285,8 @@ def arguments_field(function: Object, policy: Policy) -> str:
 
 def legacy_call(delta: Object, policy: Policy) -> Object | None:
     """`function_call` as a tool piece, where it says anything."""
+    if delta.get("function_call") is None:
+        return None
     function = object_field(delta, "function_call")
     if function.get("name") in (None, "") and function.get("arguments") in (None, ""):
         return None

@@ -22,6 +22,11 @@ class _Record:
 class ToolCall(_Record):
     """One tool call. `arguments` is the exact joined text; `complete` says that it has ended.
 
+    index      within its choice, from 0 up
+    id, name   the wire's, or None if they never came; in `Verdict.tool_calls` both are there
+    arguments  the pieces joined, byte for byte; JSON of an object in `Verdict.tool_calls`, unless args_any_json is on
+    choice     the choice that it belongs to
+
     In a snapshot it shows what was received, whole or not; only `Verdict.tool_calls` may be run.
     """
 
@@ -40,7 +45,11 @@ class ToolCall(_Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Choice(_Record):
-    """One choice as received so far; `tool_calls` in the order of their index."""
+    """One choice as received so far; `tool_calls` in the order of their index.
+
+    content, reasoning_content  the pieces joined; empty if none came, or if the stream keeps no text
+    finish_reason               None until it came
+    """
 
     index: int
     content: str = ""
@@ -60,7 +69,12 @@ class Choice(_Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Completion(_Record):
-    """The snapshot of a response; `choices` holds every promised or seen choice, in the order of their index."""
+    """The snapshot of a response; `choices` holds every promised or seen choice, in the order of their index.
+
+    id              the first that the wire had, or None
+    model, created  of the first chunk with choices, `created` in Unix seconds; None if it had none
+    usage           the wire's last usage object, or None
+    """
 
     choices: tuple[Choice, ...]
     id: str | None = None

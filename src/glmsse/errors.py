@@ -39,7 +39,7 @@ class GlmsseError(Exception):
         offset: int | None = None,
         stage: str | None = None,
         parent_code: str | None = None,
-        **facts: Any,
+        **facts: object,
     ) -> None:
         self.code = code
         self.offset = offset
@@ -88,16 +88,21 @@ class ProtocolError(GlmsseError):
     """The stream breaks the event-stream rules, JSON or the wire contract."""
 
     outcome = "protocol_error"
-    fact_names = ("id_digests",)
+    fact_names: ClassVar[tuple[str, ...]] = ("id_digests",)
     id_digests: tuple[str | None, str | None] | None
     """spliced_frame: SHA-256 (first 16 hex digits) of the ids of the cut and of the whole object."""
 
 
 class LimitError(GlmsseError):
-    """A cap of `Limits` was passed: `limit` names it, `maximum` is its value, `seen` what would have been needed."""
+    """A cap of `Limits` was passed, at the byte `offset`.
+
+    limit    the name of the field of Limits
+    maximum  its value, in the unit of its name
+    seen     what would have been needed, at least
+    """
 
     outcome = "limit_exceeded"
-    fact_names = ("limit", "maximum", "seen")
+    fact_names: ClassVar[tuple[str, ...]] = ("limit", "maximum", "seen")
     limit: str
     maximum: int
     seen: int
@@ -110,10 +115,14 @@ class LimitError(GlmsseError):
 
 
 class ProviderError(GlmsseError):
-    """The provider reported an error inside the stream; `category` as in `Verdict.category`."""
+    """The provider reported an error inside the stream; `category` as in `Verdict.category`.
+
+    provider_code, request_id  the provider's own, where they are short and of harmless characters; its message is not
+                               kept, since it can echo input
+    """
 
     outcome = "provider_error"
-    fact_names = ("category", "provider_code", "request_id")
+    fact_names: ClassVar[tuple[str, ...]] = ("category", "provider_code", "request_id")
     category: str | None
     provider_code: str | None
     request_id: str | None
@@ -126,7 +135,7 @@ class ResponseError(GlmsseError):
     """The response is no event stream: wrong status or media type, or a content coding left on. `status` is HTTP's."""
 
     outcome = "http_error"
-    fact_names = ("status",)
+    fact_names: ClassVar[tuple[str, ...]] = ("status",)
     status: int | None
 
     def _sentence(self) -> str:
@@ -138,7 +147,7 @@ class IncompleteStream(GlmsseError):
     that never got its blank line."""
 
     outcome = "incomplete"
-    fact_names = ("missing", "tail")
+    fact_names: ClassVar[tuple[str, ...]] = ("missing", "tail")
     missing: tuple[str, ...] | None
     tail: int | None
 
@@ -153,7 +162,7 @@ class RejectedError(GlmsseError):
     """The stream is whole, but its answer may not be used. `choice` and `index` name the tool call at fault, if any."""
 
     outcome = "not_accepted"
-    fact_names = ("choice", "index")
+    fact_names: ClassVar[tuple[str, ...]] = ("choice", "index")
     choice: int | None
     index: int | None
 
@@ -168,12 +177,19 @@ class MisuseError(GlmsseError, TypeError, ValueError):
     Also a TypeError and a ValueError, so that code which guards its arguments with those keeps working.
     """
 
-    fact_names = ("reason",)
+    fact_names: ClassVar[tuple[str, ...]] = ("reason",)
     reason: str | None
 
-    def __init__(self, reason: str = "", **fields: Any) -> None:
-        fields.setdefault("code", "misuse")
-        super().__init__(reason=reason, **fields)
+    def __init__(
+        self,
+        reason: str = "",
+        *,
+        code: str = "misuse",
+        offset: int | None = None,
+        stage: str | None = None,
+        parent_code: str | None = None,
+    ) -> None:
+        super().__init__(code, offset=offset, stage=stage, parent_code=parent_code, reason=reason)
 
     def __str__(self) -> str:
         return self.reason or self.code

@@ -25,7 +25,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToolCallStart(EventBase):
-    """A tool call begins: its `id` and `name` are known, or its choice finished without them (then None)."""
+    """A tool call begins: its `id` and `name` are known, or its choice finished without them (then None).
+
+    index  of the call within its choice, from 0 up, as the wire has it; later events of the call repeat it
+    id     the wire's id, which the result message has to repeat
+    name   the tool's name, as the model wrote it: unchecked unless ChatStream was given `tools`
+    """
 
     index: int
     id: str | None
@@ -45,7 +50,11 @@ class ToolCallEnd(EventBase):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finish(EventBase):
-    """The choice finished, for `reason`; None only where raw text ended without one."""
+    """The choice finished, for `reason`; None only where raw text ended without one.
+
+    reason  the wire's `finish_reason`, with finish_aliases as read by it: stop and tool_calls are the accepted ones.
+            It is no verdict: faults may follow
+    """
 
     reason: str | None
     choice: int = 0
@@ -54,7 +63,12 @@ class Finish(EventBase):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Usage(EventBase):
-    """Token counts of the whole response; the last one counts. `raw` is the wire's object."""
+    """Token counts of the whole response, as the provider states them; the last event counts. Sums are not checked.
+
+    prompt_tokens, completion_tokens, total_tokens  integers from 0 up, of the wire's `usage` object
+    cached_tokens  prompt tokens from a cache, in any of the three spellings seen on the wire; None if it did not say
+    raw            the wire's object, with whatever else the provider counts; the snapshot shares it
+    """
 
     prompt_tokens: int
     completion_tokens: int
@@ -78,7 +92,10 @@ class Done(EventBase):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Failed(EventBase):
-    """Reading stopped at a fault; always the last event. The verdict has the same `error`."""
+    """Reading stopped at a fault; always the last event. The verdict has the same `error`.
+
+    error  not raised, but to be looked at: its class, `code`, `stage` and `offset` say what happened
+    """
 
     error: GlmsseError
     choice: int = 0

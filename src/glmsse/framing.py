@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _deltas_py, _framer_py, _lane_py
+from . import _deltas_py, _framer_py, _lane_py  # pyright: ignore[reportUnusedImport]  # used below, not for checkers
 from .errors import GlmsseError, MisuseError, fault, limit_fault
 from .limits import DEFAULT_LIMITS, checked_limits
 from .strict_json import read_strictly
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ._deltas_py import ArgumentsDelta, ContentDelta, ReasoningDelta
     from ._framer import ServerSentEvent, SSEFramer
     from ._lane_py import ChatLane, TextStore
+    from .strict_json import PlainDecoder
+
+    decode_plain: PlainDecoder | None
 
 __all__ = [
     "IMPLEMENTATION",
@@ -25,6 +28,7 @@ __all__ = [
     "SSEFramer",
     "ServerSentEvent",
     "TextStore",
+    "decode_plain",
 ]
 
 
@@ -70,4 +74,5 @@ if not TYPE_CHECKING:
     ServerSentEvent = _core.ServerSentEvent
     _lane, _deltas = (_lane_py, _deltas_py) if _core is _framer_py else (_core, _core)
     ChatLane, TextStore = _lane.ChatLane, _lane.TextStore
+    decode_plain = _core.decode_plain
     ContentDelta, ReasoningDelta, ArgumentsDelta = _deltas.ContentDelta, _deltas.ReasoningDelta, _deltas.ArgumentsDelta

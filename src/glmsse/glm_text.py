@@ -92,10 +92,14 @@ class ToolCallParser(NameReader):
 
     def feed(self, text: str) -> list[ChatEvent]:
         """The events that `text` completes, in order; nothing comes after `failed`. MisuseError after `close`."""
+        problem = None
         if not isinstance(text, str):
-            raise MisuseError(f"feed takes a str, not {type(text).__name__}")
-        if self._closed:
-            raise MisuseError("feed after close: use a new parser for each reply")
+            problem = f"feed takes a str, not {type(text).__name__}"
+        elif self._closed:
+            problem = "feed after close: use a new parser for each reply"
+        if problem is not None:
+            del text  # no frame of ours holds text when something is raised
+            raise MisuseError(problem)
         if self._reply.failed:
             return []
         self._buf = self._buf[self._pos :] + text

@@ -20,7 +20,11 @@ from .errors import MisuseError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ProposedCall:
-    """What a policy sees of a call. `context` is what the application gave to the gate, such as the user."""
+    """What a policy sees of a call. `context` is what the application gave to the gate, such as the user.
+
+    arguments               the parsed object; each policy of a rule sees the same one
+    call_id, choice, index  of the call, as in its ToolCall
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -48,7 +52,9 @@ def path_within(argument: str, *roots: str | PathLike[str], optional: bool = Fal
     """The argument, a path or a list of paths, must lie within one of the folders, symbolic links followed.
 
     Relative paths are below the first folder. `..`, a leading `~`, control characters and NUL are refused as they are.
-    optional: the argument may be absent.
+    MisuseError without a folder.
+
+    optional  the argument may be absent
     """
     _check_argument(argument)
     if not roots:
@@ -88,10 +94,10 @@ def url_within(
 ) -> Policy:
     """The argument, a URL or a list of URLs, must lead to an allowed place.
 
-    hosts    `example.com`, `*.example.com` (any name below it), `example.com:8443`, `192.0.2.7`, `[2001:db8::7]`;
-             without a port the scheme's own one is meant. None allows any host, and then resolve is needed
-    resolve  if given, every address of the host must be public, IPv4 inside of IPv6 looked at as IPv4
-    optional the argument may be absent
+    hosts     `example.com`, `*.example.com` (any name below it), `example.com:8443`, `192.0.2.7`, `[2001:db8::7]`;
+              without a port the scheme's own one is meant. None allows any host, and then resolve is needed
+    resolve   if given, every address of the host must be public, IPv4 inside of IPv6 looked at as IPv4
+    optional  the argument may be absent
 
     Refused as they are: user information (`@`), backslashes, `%` in the host, a trailing dot, addresses in any other
     spelling than the usual one, all characters beyond printable ASCII.
@@ -125,7 +131,10 @@ def url_within(
 
 
 def amount_within(argument: str, *, maximum: float, minimum: float = 0, optional: bool = False) -> Policy:
-    """The argument must be a number from minimum to maximum, both included."""
+    """The argument must be a number from minimum to maximum, both included, in whatever unit the tool counts.
+
+    True, NaN and numbers as text are refused. MisuseError for bounds that are no numbers.
+    """
     _check_argument(argument)
     for name, value in (("minimum", minimum), ("maximum", maximum)):
         if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -89,8 +89,8 @@ class Policy:
         if tolerances is None:
             raise MisuseError(f"profile takes one of {', '.join(PROFILES)}")
         self._allowed = _PROFILE_SETS[profile]
-        allowed, denied = _checked_names("allow", allow), _checked_names("deny", deny)
-        if allowed or denied or also:
+        if allow != () or deny != () or also:
+            allowed, denied = _checked_names("allow", allow), _checked_names("deny", deny)
             self._allowed = self._allowed.union(allowed, also).difference(denied)
         self._used: frozenset[str] = frozenset()  # shared by all streams that need none
 
@@ -116,7 +116,7 @@ class Policy:
     @property
     def used(self) -> tuple[str, ...]:
         """The tolerances used so far, in the order of TOLERANCES."""
-        return tuple(name for name in TOLERANCES if name in self._used)
+        return tuple(name for name in TOLERANCES if name in self._used) if self._used else ()
 
 
 def _checked_names(option: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -125,5 +125,5 @@ def _checked_names(option: str, names: Iterable[str]) -> tuple[str, ...]:
     checked = tuple(names)
     for name in checked:
         if not isinstance(name, str) or name not in TOLERANCES:
-            raise MisuseError(f"{option} takes names of TOLERANCES only")
+            raise MisuseError(f"{option} takes names of TOLERANCES only: {', '.join(TOLERANCES)}")
     return checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, Union
+from typing import Any, Protocol, Union
 
 from .errors import GlmsseError, MisuseError, fault
 from .limits import DEFAULT_LIMITS
@@ -85,11 +85,10 @@ def header_values(headers: Headers) -> dict[str, list[str]]:
 
 def _pairs(headers: Headers) -> Iterable[tuple[str | bytes, str | bytes]]:
     items = getattr(headers, "items", None)
-    if callable(items):
-        headers = items()
-    if isinstance(headers, (str, bytes)) or not isinstance(headers, Iterable):
-        raise MisuseError(f"headers takes a mapping or pairs, not {type(headers).__name__}")
-    pairs = list(headers)
+    given: Any = items() if callable(items) else headers
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise MisuseError(f"headers takes a mapping or pairs, not {type(given).__name__}")
+    pairs = list(given)
     if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
         raise MisuseError("headers takes pairs of a name and a value")
     return pairs

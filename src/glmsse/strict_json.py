@@ -7,7 +7,8 @@ the interpreter's own limits can show, equal keys and numbers beyond a double ar
 from __future__ import annotations
 
 import builtins
-import json
+import json.decoder
+import json.scanner
 from collections.abc import Callable
 from math import isinf
 from typing import Any
@@ -17,6 +18,13 @@ from .limits import Limits
 _BLANKS = " \t\n\r"
 _NUMBER_CHARS = frozenset("0123456789+-.eE")
 _NUMBER_STARTS = frozenset("0123456789-")
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+
+# The standard library's pure scanner, the only one of PyPy, reads `\u 12f`, `\u1_2f` and digits of other scripts.
+SCANS_LOOSELY = None in (json.decoder.c_scanstring, json.scanner.c_make_scanner)  # type: ignore[attr-defined]
+
+PlainDecoder = Callable[[str, int, int, Any], Any]
+"""(text, most levels, most characters of a number, what to return instead) → the value of a text that is plain."""
 
 
 class JSONFault(Exception):
@@ -32,39 +40,39 @@ class StrictDecoder:
 
     After each `decode`, `duplicate_key` and `nonfinite` say whether the text had equal keys in one object, or NaN,
     Infinity or a number beyond a double. The value is built all the same (the last key wins): the caller judges.
+
+    decode_plain  reads what is not out of the ordinary, and only faster; see `framing.decode_plain`
     """
 
-    __slots__ = ("_hooks", "_max_depth", "_max_number", "_scan_once")
+    __slots__ = ("_decode_plain", "_hooks", "_max_depth", "_max_number", "_scan_once", "duplicate_key", "nonfinite")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, decode_plain: PlainDecoder | None = None) -> None:
         self._max_depth = limits.max_json_depth
         self._max_number = limits.max_number_chars
-        # The scanner holds the hooks and not this object, so that there is no cycle to collect.
-        self._hooks = hooks = _Hooks(self._max_number)
-        decoder = json.JSONDecoder(
-            object_pairs_hook=hooks.object,
-            parse_int=hooks.integer,
-            parse_float=hooks.float,
-            parse_constant=hooks.constant,
-        )
-        self._scan_once: Callable[[str, int], tuple[Any, int]] = decoder.scan_once  # type: ignore[attr-defined]
-
-    @property
-    def duplicate_key(self) -> bool:
-        return self._hooks.duplicate_key
-
-    @property
-    def nonfinite(self) -> bool:
-        return self._hooks.nonfinite
+        self._decode_plain = decode_plain
+        self._hooks: _Hooks | None = None
+        self._scan_once: Callable[[str, int], tuple[Any, int]] | None = None
+        self.duplicate_key = self.nonfinite = False
 
     def decode(self, text: str) -> Any:
         """The value of `text`, which must be one JSON text with nothing but blanks around it; else JSONFault.
 
         Judged in this order: nesting, length of numbers, grammar.
         """
+        self.duplicate_key = self.nonfinite = False
+        if self._decode_plain is not None:
+            value = self._decode_plain(text, self._max_depth, self._max_number, self)
+            if value is not self:
+                return value
+        return self._decode_any(text.strip(_BLANKS))
+
+    def _decode_any(self, text: str) -> Any:
+        if self._scan_once is None or self._hooks is None:
+            # The scanner holds the hooks and not this object, so that there is no cycle to collect.
+            self._hooks = _Hooks(self._max_number)
+            self._scan_once = self._hooks.scanner()
         hooks = self._hooks
         hooks.duplicate_key = hooks.nonfinite = hooks.number_too_long = False
-        text = text.strip(_BLANKS)
         # Brackets inside of strings count here too, so this only says when a closer look is not needed.
         if text.count("{") + text.count("[") > self._max_depth:
             self._judge_size(text)
@@ -75,12 +83,13 @@ class StrictDecoder:
         except (ValueError, StopIteration):
             code = "bad_json"
         else:
-            if end != len(text):
+            if end != len(text) or (SCANS_LOOSELY and not is_strictly_spelt(text)):
                 code = "bad_json"
         if code or hooks.number_too_long:
             self._judge_size(text)
         if code:
             raise JSONFault(code)
+        self.duplicate_key, self.nonfinite = hooks.duplicate_key, hooks.nonfinite
         return value
 
     def _judge_size(self, text: str) -> None:
@@ -100,6 +109,15 @@ class _Hooks:
     def __init__(self, max_number: int) -> None:
         self._max_number = max_number
         self.duplicate_key = self.nonfinite = self.number_too_long = False
+
+    def scanner(self) -> Callable[[str, int], tuple[Any, int]]:
+        decoder = json.JSONDecoder(
+            object_pairs_hook=self.object,
+            parse_int=self.integer,
+            parse_float=self.float,
+            parse_constant=self.constant,
+        )
+        return decoder.scan_once  # type: ignore[attr-defined, no-any-return]
 
     def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
@@ -125,6 +143,24 @@ class _Hooks:
     def constant(self, name: str) -> builtins.float:
         self.nonfinite = True
         return float(name)
+
+
+def is_strictly_spelt(text: str) -> bool:
+    """Whether a text that a loose scanner took has four hex digits behind each `\\u`, and outside of strings ASCII."""
+    at = 0
+    while at < len(text):
+        quote = text.find('"', at)
+        if not text[at : quote if quote >= 0 else len(text)].isascii():
+            return False
+        if quote < 0:
+            return True
+        at = _string_end(text, quote)
+        escape = text.find("\\", quote, at)
+        while escape >= 0:
+            if text[escape + 1] == "u" and not _HEX_DIGITS.issuperset(text[escape + 2 : escape + 6]):
+                return False
+            escape = text.find("\\", escape + 2, at)
+    return True
 
 
 def is_blank(text: str) -> bool:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Any
+from typing import Any, ClassVar
 
 from ._checks import Objection, Schema, check_schema_argument, objection_of_policy, objection_of_schema
 from .completion import ToolCall, _Record
@@ -54,8 +54,9 @@ _WORDS_OF_JSON = {"bad_json": "arguments_not_json"}
 
 @dataclass(frozen=True, slots=True)
 class ToolRule:
-    """What one tool may be called with.
+    """What one tool may be called with. MisuseError for a rule that cannot be meant.
 
+    name            of the tool, compared letter by letter
     schema          a callable that takes the arguments as a dict and refuses by raising, or by returning False or a
                     hint for the model; see `json_schema` and `pydantic_schema`
     policies        callables that take a `ProposedCall` and return True to let it pass; see `path_within` and others
@@ -90,6 +91,8 @@ class ToolRule:
 class Refusal(_Record):
     """A call that may not be run, and why: `code` is one of REFUSALS, `hint` the application's own word.
 
+    call_id, choice, index  of the call, as in its ToolCall
+
     It says nothing about the connection: the answer was whole and accepted. `cause` names the class of what a schema
     or policy raised, for logs; it is not sent.
     """
@@ -117,7 +120,11 @@ class Refusal(_Record):
 @dataclass(frozen=True, slots=True)
 class Approval:
     """A person's yes to exactly one call. It proves which call was meant, not who said so: that is the application's
-    part, as is showing the person `ReviewedCall.call` and nothing else."""
+    part, as is showing the person `ReviewedCall.call` and nothing else.
+
+    digest  of the call that was approved, as `ReviewedCall.digest`
+    by      the person's name, for the records
+    """
 
     digest: str
     by: str
@@ -127,9 +134,12 @@ class Approval:
 class ReviewedCall(_Record):
     """A call that passed the review. It is not to be run yet: `ToolGate.permit` decides that, when it is.
 
+    call             the verdict's call, with its exact argument text
+    stream_id        as given to `review`
     digest           SHA-256 over stream id, choice, index, call id, name and the exact argument bytes
-    idempotency_key  the same whenever the same call is reviewed, another one for any other call
-    expires_at       when it can no longer be run, on the gate's clock
+    idempotency_key  the same whenever the same call is reviewed, another one for any other call:
+                     32 hexadecimal digits
+    expires_at       when it can no longer be run, in seconds on the gate's clock
     """
 
     call: ToolCall
@@ -140,10 +150,12 @@ class ReviewedCall(_Record):
 
     @property
     def name(self) -> str:
+        """The tool's name."""
         return self.call.name or ""
 
     @property
     def idempotency_key(self) -> str:
+        """The start of the digest, for a tool that must not run the same call twice."""
         return self.digest[:32]
 
     def approve(self, *, by: str) -> Approval:
@@ -155,7 +167,14 @@ class ReviewedCall(_Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PermittedCall(_Record):
-    """A call to be run now, with the arguments as they were read from the reviewed bytes a moment ago."""
+    """A call to be run now, with the arguments as they were read from the reviewed bytes a moment ago.
+
+    arguments        parsed by strict JSON; this object is yours, nobody else holds it
+    call_id          for the result message, which `result_message` makes
+    idempotency_key  as of the ReviewedCall
+    expires_at       seconds on the gate's clock
+    approved_by      the name in the approval, or None where none was needed
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -164,10 +183,10 @@ class PermittedCall(_Record):
     expires_at: float
     approved_by: str | None = None
 
-    __hash__ = None  # type: ignore[assignment]  # arguments are a dict
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # arguments are a dict
 
     def result_message(self, result: object) -> dict[str, Any]:
-        """The tool message with the result: a str as it is, anything else as JSON."""
+        """The tool message with the result: a str as it is, anything else as JSON. MisuseError for what is no JSON."""
         if isinstance(result, str):
             return _tool_message(self.call_id, result)
         content = None
@@ -231,7 +250,12 @@ class ToolGate:
     def permit(
         self, reviewed: ReviewedCall, approval: Approval | None = None, *, context: object = None
     ) -> PermittedCall | Refusal:
-        """The call as it may be run now, or why it may not: everything is checked again, on the same bytes."""
+        """The call as it may be run now, or why it may not: everything is checked again, on the same bytes.
+
+        reviewed  of this gate's `review`, or rebuilt from storage: a changed byte is refused as `changed`
+        approval  needed if the rule says so; one of another call is refused as `changed`
+        context   handed to the policies, as in `review`
+        """
         if not isinstance(reviewed, ReviewedCall):
             raise MisuseError(f"permit takes a ReviewedCall, not {type(reviewed).__name__}")
         if approval is not None and not isinstance(approval, Approval):

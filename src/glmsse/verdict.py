@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ._repr import shape
-from .assembly import ACCEPTED_REASONS, Assembly, CallAssembly
+from .assembly import ACCEPTED_REASONS, Assembly, CallAssembly, ChoiceAssembly
 from .completion import ToolCall
 from .errors import (
     BEFORE_SSE,
@@ -25,6 +25,7 @@ from .errors import (
     rejected,
 )
 from .events import Usage
+from .framing import decode_plain
 from .limits import Limits
 from .profiles import Policy
 from .provider import AMBIGUOUS_CATEGORIES, SAFE_CATEGORIES, ProviderReport
@@ -140,16 +141,27 @@ class Evidence:
     digest: str | None = None
 
 
+def may_end_here(evidence: Evidence) -> bool:
+    """Whether nothing is missing at the end of the body, tolerances counted; asking does not use them."""
+    return _judge_end(evidence, tuple(_missing(evidence, evidence.assembly.promised_choices()))) is None
+
+
 def judge(evidence: Evidence) -> Verdict:
     """The verdict over a stream that has ended."""
     assembly = evidence.assembly
-    missing = tuple(_missing(evidence))
+    promised = assembly.promised_choices()
+    choices = [choice for _, choice in promised if choice is not None]
+    missing = tuple(_missing(evidence, promised))
     calls: tuple[ToolCall, ...] = ()
-    error = evidence.fault or _judge_end(evidence, missing) or _judge_finish(evidence)
+    error = evidence.fault or _judge_end(evidence, missing)
     if error is None:
-        calls, error = _judge_calls(evidence)
+        for what in missing:
+            evidence.policy.use(_tolerance_for(what, evidence) or "")
+        error = _judge_finish(choices)
+    if error is None:
+        calls, error = _judge_calls(evidence, choices)
     report = _report(evidence, error)
-    finish_reason = _finish_reason(evidence, accepted=error is None)
+    finish_reason = _finish_reason(choices, accepted=error is None)
     return Verdict(
         outcome=error.outcome if error else "accepted",
         stage=error.stage if error else None,
@@ -171,11 +183,13 @@ def judge(evidence: Evidence) -> Verdict:
     )
 
 
-def _missing(evidence: Evidence) -> Iterator[str]:
+def _missing(evidence: Evidence, promised: list[tuple[int, ChoiceAssembly | None]]) -> Iterator[str]:
     if not evidence.done:
         yield "done"
-    if any(choice is None or choice.finish_reason is None for _, choice in evidence.assembly.promised_choices()):
-        yield "finish_reason"
+    for _, choice in promised:
+        if choice is None or choice.finish_reason is None:
+            yield "finish_reason"
+            break
     if evidence.assembly.usage is None:
         yield "usage"
 
@@ -189,11 +203,8 @@ def _judge_end(evidence: Evidence, missing: tuple[str, ...]) -> GlmsseError | No
         return fault("unterminated_event", offset=offset, missing=missing, tail=evidence.tail)
     if not evidence.read_any:
         return fault("empty_stream", offset=offset, missing=missing)
-    tolerances = [_tolerance_for(what, evidence) for what in missing]
-    if None in tolerances:
+    if any(_tolerance_for(what, evidence) is None for what in missing):
         return fault("incomplete_stream", offset=offset, missing=missing)
-    for tolerance in tolerances:
-        evidence.policy.use(tolerance or "")
     return None
 
 
@@ -206,29 +217,29 @@ def _tolerance_for(what: str, evidence: Evidence) -> str | None:
     return None
 
 
-def _finish_reason(evidence: Evidence, *, accepted: bool) -> str | None:
-    choices = [choice for _, choice in evidence.assembly.promised_choices() if choice is not None]
-    if accepted and any(choice.finish_reason == "stop" and choice.calls for choice in choices[:1]):
-        return "tool_calls"
-    reasons = [choice.finish_reason for choice in choices]
-    odd = next((reason for reason in reasons if reason not in (None, *ACCEPTED_REASONS)), None)
-    return odd or (reasons[0] if choices and choices[0].index == 0 else None)
+def _finish_reason(choices: list[ChoiceAssembly], *, accepted: bool) -> str | None:
+    for choice in choices:
+        if choice.finish_reason is not None and choice.finish_reason not in ACCEPTED_REASONS:
+            return choice.finish_reason
+    first = choices[0] if choices and choices[0].index == 0 else None
+    if first is None:
+        return None
+    return "tool_calls" if accepted and first.finish_reason == "stop" and first.calls else first.finish_reason
 
 
-def _judge_finish(evidence: Evidence) -> GlmsseError | None:
-    for index, choice in evidence.assembly.promised_choices():
-        if choice is not None and choice.finish_reason not in ACCEPTED_REASONS:
-            return rejected(finish_code(choice.finish_reason or ""), GENERATION, choice=index)
+def _judge_finish(choices: list[ChoiceAssembly]) -> GlmsseError | None:
+    for choice in choices:
+        if choice.finish_reason not in ACCEPTED_REASONS:
+            return rejected(finish_code(choice.finish_reason or ""), GENERATION, choice=choice.index)
     return None
 
 
-def _judge_calls(evidence: Evidence) -> tuple[tuple[ToolCall, ...], GlmsseError | None]:
+def _judge_calls(evidence: Evidence, choices: list[ChoiceAssembly]) -> tuple[tuple[ToolCall, ...], GlmsseError | None]:
     """The calls that may be run, by choice and index, or the error of the first that may not."""
     judge_call: _CallJudge | None = None
     accepted = []
-    for index, choice in evidence.assembly.promised_choices():
-        if choice is None:
-            continue
+    for choice in choices:
+        index = choice.index
         if choice.calls and choice.finish_reason == "stop" and not evidence.policy.use("stop_with_tools"):
             return (), rejected("tools_without_tool_finish", TOOL_VALIDATION, choice=index)
         if not choice.calls and choice.finish_reason == "tool_calls":
@@ -248,7 +259,7 @@ class _CallJudge:
     def __init__(self, evidence: Evidence) -> None:
         self._policy = evidence.policy
         self._offered = evidence.offered_tools
-        self._decoder = StrictDecoder(evidence.limits)
+        self._decoder = StrictDecoder(evidence.limits, decode_plain)
 
     def __call__(self, choice: int, call: CallAssembly) -> ToolCall | str:
         """The call as it may be run, or the code of the first rule that it breaks."""
@@ -323,11 +334,8 @@ def _replay(
 
 
 def _checks(error: GlmsseError | None, missing: tuple[str, ...], evidence: Evidence) -> Checks:
-    def came(what: str) -> bool | None:
-        if what not in missing:
-            return True
-        return None if error is None else False
-
+    absent = None if error is None else False
+    came = dict.fromkeys(missing, absent)
     stage = error.stage if error else None
     code = error.code if error else None
     read = stage != BEFORE_SSE
@@ -339,8 +347,8 @@ def _checks(error: GlmsseError | None, missing: tuple[str, ...], evidence: Evide
         ("media_type", code != "content_type" if evidence.status_checked and status_fine else None),
         ("events_parse", parsed if read else None),
         ("no_error", read and stage != PROVIDER),
-        ("finish_reason", came("finish_reason") and stage != GENERATION if read else None),
-        ("usage", came("usage") if read else None),
-        ("done", came("done") if read else None),
+        ("finish_reason", came.get("finish_reason", True) and stage != GENERATION if read else None),
+        ("usage", came.get("usage", True) if read else None),
+        ("done", came.get("done", True) if read else None),
         ("tools", error is None if tools_judged else None),
     )

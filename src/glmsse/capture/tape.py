@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -96,7 +96,7 @@ def record(
     secrets: Iterable[str] = (),
     max_bytes: int | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Tape]:
+) -> Generator[Tape, None, None]:
     """Record one response, from here to the end of the block, where `path` and its sidecar are written.
 
     with record("answer.sse", model="glm-5.2") as tape:

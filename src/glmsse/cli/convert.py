@@ -8,9 +8,10 @@ from typing import Any
 
 from ..completion import Completion
 from ..encode import AnthropicEncoder, OpenAIEncoder
+from .mistaken import Pieces
 from .outcome import Unreadable, exit_code
 from .show import describe
-from .source import add_stream_options, read_pieces, stream_for
+from .source import add_stream_options, stream_for
 
 NAMELESS = "glmsse"
 
@@ -30,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
         raise Unreadable("an Anthropic message has one choice: --to anthropic goes with --choices 1 only")
     stream = stream_for(args)
     encoder: AnthropicEncoder | OpenAIEncoder | None = None
-    for data in read_pieces(args.file):
+    pieces = Pieces(args.file)
+    for data in pieces:
         events = stream.feed(data)
         if events:
             encoder = encoder or _encoder(args, stream.snapshot)
@@ -39,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     encoder = encoder or _encoder(args, stream.snapshot)
     _write(encoder.finish(verdict))
     print(f"glmsse: {describe(verdict)}", file=sys.stderr)
+    pieces.hint(stream)
     return exit_code(verdict)
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from ..chat import ChatStream
 from ..events import ArgumentsDelta
 from ..framing import IMPLEMENTATION
-from ..scenarios import FAILING, MEASURED, Scenario, uneven_pieces
+from ..scenarios import FAILING, MEASURED, SCENARIOS, Scenario, uneven_pieces
 from .evidence import terminal_evidence
 from .extras import PACKAGES, missing_from
-from .outcome import ACCEPTED, NOT_ACCEPTED
-from .terminal import quoted, table
+from .outcome import ACCEPTED, NOT_ACCEPTED, Unreadable
+from .terminal import quoted, safe, table
 
 MEASURED_HEAD = ("case", "JSON events", "what came", "terminal evidence", "verdict")
 FAILING_HEAD = ("what went wrong", "verdict", "stage", "code", "at byte", "replay")
@@ -28,11 +29,14 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="open no connection (default: the good streams come over HTTP on loopback if both extras are there)",
     )
+    parser.add_argument("--write", metavar="DIR", help="write each stream into DIR as NAME.sse, and read none")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit code 0 if every stream got the verdict that its table promises."""
+    if args.write is not None:
+        return _write(Path(args.write))
     base, way, measured = _measured(args.in_process)
     failing = [_in_process(scenario) for scenario in FAILING]
     if args.json:
@@ -49,6 +53,19 @@ def run(args: argparse.Namespace) -> int:
         print(table(FAILING_HEAD, [reading.failing_row() for reading in failing]))
     as_promised = all(reading.verdict for reading in measured) and not any(reading.verdict for reading in failing)
     return ACCEPTED if as_promised else NOT_ACCEPTED
+
+
+def _write(folder: Path) -> int:
+    """The bodies as files; one that is there already is kept, and is an error."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for scenario in SCENARIOS.values():
+            with open(folder / f"{scenario.name}.sse", "xb") as file:
+                file.write(scenario.body)
+    except OSError as problem:
+        raise Unreadable(f"{safe(str(problem.filename))}: {problem.strerror or 'cannot be written'}") from None
+    print(f"{len(SCENARIOS)} streams are in {safe(str(folder))}; try: glmsse text {safe(str(folder / 'text.sse'))}")
+    return ACCEPTED
 
 
 def _measured(in_process: bool) -> tuple[str | None, str, list[_Reading]]:

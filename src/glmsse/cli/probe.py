@@ -7,11 +7,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .._version import __version__
 from ..capture import Reading, Recorder, Recording
@@ -188,7 +188,7 @@ class _Shown:
 
 
 @contextmanager
-def _reserved(path: str) -> Iterator[Callable[[Recording], None]]:
+def _reserved(path: str) -> Generator[Callable[[Recording], None], None, None]:
     """Both names of a recording, which nobody has yet; if nothing is written, they are free again.
 
     A paid answer is not replaced.
@@ -201,7 +201,7 @@ def _reserved(path: str) -> Iterator[Callable[[Recording], None]]:
 
 
 @contextmanager
-def _new_file(path: str) -> Iterator[None]:
+def _new_file(path: str) -> Generator[None, None, None]:
     try:
         open(path, "xb").close()
     except OSError as problem:
@@ -258,16 +258,21 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
 
 
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a web URL that names a host; None if it is none."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else None
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        return None
+
+
 def _checked_url(url: str | None) -> str | None:
     """The key goes over TLS, or to this machine; and a URL with a password would show up in lists of processes."""
     if url is None:
         return None
-    try:
-        parts = urlsplit(url)
-        well_formed = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        well_formed = False
-    if not well_formed or parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+    parts = _parts(url) if url.isascii() and url.isprintable() and " " not in url else None
+    if parts is None or parts.query or parts.fragment:
         raise Unreadable("--base-url takes a URL such as https://api.z.ai")
     if parts.username is not None or parts.password is not None:
         raise Unreadable("--base-url takes no user name or password")

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..events import ChatEvent, ContentDelta, Failed, ReasoningDelta
 from ..verdict import Verdict
+from .mistaken import Pieces
 from .outcome import exit_code
-from .source import add_stream_options, read_pieces, stream_for
+from .source import add_stream_options, stream_for
 from .terminal import quoted, safe
 
 
@@ -30,14 +31,16 @@ def add_to(commands: Any) -> None:
 def run_events(args: argparse.Namespace) -> int:
     stream = stream_for(args)
     show = show_json if args.json else show_line
-    for data in read_pieces(args.file):
+    pieces = Pieces(args.file)
+    for data in pieces:
         for event in stream.feed(data):
             show(event, args.reasoning)
     verdict = stream.close()
     if args.json:
         print(json.dumps({"type": "verdict", **verdict.to_dict()}))
     else:
-        print(f"verdict  {describe(verdict)}")
+        print(f"verdict  {describe(verdict)}", flush=True)
+    pieces.hint(stream)
     return exit_code(verdict)
 
 
@@ -66,7 +69,8 @@ def run_text(args: argparse.Namespace) -> int:
     stream = stream_for(args)
     shown = (ContentDelta, ReasoningDelta) if args.reasoning else (ContentDelta,)
     last = "\n"
-    for data in read_pieces(args.file):
+    pieces = Pieces(args.file)
+    for data in pieces:
         for event in stream.feed(data):
             if isinstance(event, shown):
                 last = event.text
@@ -76,6 +80,7 @@ def run_text(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     verdict = stream.close()
     print(f"glmsse: {describe(verdict)}", file=sys.stderr)
+    pieces.hint(stream)
     return exit_code(verdict)
 
 

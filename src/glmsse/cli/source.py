@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from ..chat import ChatStream
 from ..limits import Limits
-from ..profiles import PROFILES
+from ..profiles import PROFILES, TOLERANCES
 from .outcome import Unreadable
 from .terminal import Progress, safe
 
@@ -22,8 +22,9 @@ MOST_DIGITS = 18
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """The options that say how strictly any stream is read."""
     parser.add_argument("--profile", default="zai", choices=PROFILES, help="set of tolerances (default: zai)")
-    parser.add_argument("--allow", action="append", default=[], metavar="NAME", help="turn a tolerance on (repeatable)")
-    parser.add_argument("--deny", action="append", default=[], metavar="NAME", help="turn a tolerance off (repeatable)")
+    for option, turn in (("--allow", "on"), ("--deny", "off")):
+        words = f"turn a tolerance {turn} (repeatable; glmsse info lists them)"
+        parser.add_argument(option, action="append", default=[], choices=TOLERANCES, metavar="NAME", help=words)
     parser.add_argument(
         "--limit",
         action="append",

@@ -24,51 +24,72 @@ def write_event(data: str, *, event: str | None = None, id: str | None = None, r
     MisuseError for CR, LF or NUL in a name or an id, for an empty name (it cannot be read back), and for half a
     surrogate pair anywhere.
     """
-    lines = []
-    if event is not None:
-        lines.append("event: " + _checked_line("event", event))
-        if event == "":
-            raise MisuseError("event takes a name that is not empty, or None")
-    if id is not None:
-        lines.append("id: " + _checked_line("id", id))
-    if retry is not None:
-        if type(retry) is not int or not 0 <= retry <= _MOST_RETRY:
-            raise MisuseError("retry takes milliseconds: an int from 0 up, of at most 17 digits")
-        lines.append(f"retry: {retry}")
-    lines += ("data: " + line for line in _split("data", data))
-    return _encoded(lines)
+    written = _written(data, event, id, retry)
+    if isinstance(written, bytes):
+        return written
+    del data, event, id  # no frame of ours holds text when something is raised
+    raise MisuseError(written)
 
 
 def write_comment(text: str = "") -> bytes:
     """A comment in a block of its own: readers ignore it, but it keeps a connection busy."""
-    return _encoded([f": {line}" for line in _split("text", text)])
+    written = _problem_of("text", text) or _encoded([f": {line}" for line in _split(text)])
+    if isinstance(written, bytes):
+        return written
+    del text
+    raise MisuseError(written)
 
 
 def write_json(value: dict[str, Any], *, event: str | None = None) -> bytes:
     """One event whose data is compact JSON in raw UTF-8, so one line."""
-    return write_event(json.dumps(value, ensure_ascii=False, separators=(",", ":")), event=event)
+    written = _written(json.dumps(value, ensure_ascii=False, separators=(",", ":")), event)
+    if isinstance(written, bytes):
+        return written
+    del value, event
+    raise MisuseError(written)
 
 
-def _checked_line(option: str, value: str) -> str:
+def _written(data: str, event: str | None = None, id: str | None = None, retry: int | None = None) -> bytes | str:
+    """The event, or what is wrong with the arguments."""
+    lines = []
+    if event is not None:
+        problem = _problem_of("event", event, line=True) or (
+            "" if event else "event takes a name that is not empty, or None"
+        )
+        if problem:
+            return problem
+        lines.append(f"event: {event}")
+    if id is not None:
+        problem = _problem_of("id", id, line=True)
+        if problem:
+            return problem
+        lines.append(f"id: {id}")
+    if retry is not None:
+        if type(retry) is not int or not 0 <= retry <= _MOST_RETRY:
+            return "retry takes milliseconds: an int from 0 up, of at most 17 digits"
+        lines.append(f"retry: {retry}")
+    problem = _problem_of("data", data)
+    if problem:
+        return problem
+    lines += ("data: " + line for line in _split(data))
+    return _encoded(lines)
+
+
+def _problem_of(option: str, value: object, *, line: bool = False) -> str:
+    """What is wrong with a text, which may have to be one line; "" if nothing is."""
     if not isinstance(value, str):
-        raise MisuseError(f"{option} takes a str, not {type(value).__name__}")
-    if any(breaker in value for breaker in _LINE_BREAKERS):
-        del value
-        raise MisuseError(f"{option} takes no CR, LF or NUL")
-    return value
+        return f"{option} takes a str, not {type(value).__name__}"
+    if line and any(breaker in value for breaker in _LINE_BREAKERS):
+        return f"{option} takes no CR, LF or NUL"
+    return ""
 
 
-def _split(option: str, text: str) -> list[str]:
-    if not isinstance(text, str):
-        raise MisuseError(f"{option} takes a str, not {type(text).__name__}")
+def _split(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _encoded(lines: list[str]) -> bytes:
+def _encoded(lines: list[str]) -> bytes | str:
     try:
         return "\n".join((*lines, "", "")).encode()
     except UnicodeEncodeError:
-        pass
-    # Raised here, where no error that holds the text is being handled.
-    del lines
-    raise MisuseError("half of a surrogate pair cannot be written as UTF-8")
+        return "half of a surrogate pair cannot be written as UTF-8"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -107,7 +107,7 @@ def create_app(settings: Settings, log: Log = log_line) -> Starlette:
     proxy = Proxy(settings, log)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None, None]:
         proxy.ready = True
         try:
             yield

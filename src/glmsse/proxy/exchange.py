@@ -250,7 +250,7 @@ class Exchange:
         self._finished = True
         self._trailers = False
         body = error_object(self._write_error(verdict))
-        headers = [_JSON]
+        headers: RawHeaders = [_JSON]
         if verdict.retry_after is not None:
             headers.append((b"retry-after", str(verdict.retry_after).encode()))
         await self._proxy.send_json(self._watch.send, status_for(verdict, self._status), body, headers)

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import uvicorn
@@ -53,7 +53,7 @@ def server_for(app: Starlette) -> uvicorn.Server:
 
 
 @contextmanager
-def stand_in(app: Starlette | None = None) -> Iterator[str]:
+def stand_in(app: Starlette | None = None) -> Generator[str, None, None]:
     """A server on a free loopback port, in a thread; gives its base URL, such as http://127.0.0.1:54321."""
     server = server_for(create_app() if app is None else app)
     with listen() as listener:
