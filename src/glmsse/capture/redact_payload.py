@@ -28,6 +28,7 @@ class Redaction(Protocol):
 
     def keeps(self, text: str, key: object) -> bool:
         """Whether the caller wants the field as it is."""
+        ...
 
     def keep_word(self, text: str) -> None:
         """This one stays."""

@@ -139,8 +139,9 @@ def _stable_fields(data: str) -> Iterator[tuple[tuple[object, ...], str, str]]:
                 place = (choice.get("index"), call.get("index"))
                 fields = {**call, "name": (call.get("function") or {}).get("name")}
                 for name in ("id", "type", "name"):
-                    if isinstance(fields.get(name), str) and fields[name]:
-                        yield place, name, fields[name]
+                    value = fields.get(name)
+                    if isinstance(value, str) and value:
+                        yield place, name, value
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
 

@@ -191,16 +191,12 @@ class Sidecar:
         if problem is not None:
             raise UnfitSidecar(problem)
         assert isinstance(document, dict)
-        fields = {name: document[name] for name in cls.__slots__ if name in document}
+        fields: dict[str, Any] = {name: document[name] for name in cls.__slots__ if name in document}
         terminal = fields.get("terminal", {})
-        return cls(
-            **fields
-            | {
-                "chunks": tuple((seconds, size) for seconds, size in fields.get("chunks", ())),
-                "terminal": Terminal(**{name: terminal.get(name) for name in Terminal.__slots__}),
-                "reading": Reading.from_dict(fields.get("reading", {})),
-            }
-        )
+        fields["chunks"] = tuple((seconds, size) for seconds, size in fields.get("chunks", ()))
+        fields["terminal"] = Terminal(**{name: terminal.get(name) for name in Terminal.__slots__})
+        fields["reading"] = Reading.from_dict(fields.get("reading", {}))
+        return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
         """The document, which fits SCHEMA for the sidecar of a recording."""

@@ -67,7 +67,7 @@ class Tape:
             raise
         finally:
             close = getattr(source, "aclose", None)
-            if callable(close):
+            if close is not None:
                 await close()
 
     def finish(self, error: BaseException | None = None) -> Recording | None:
