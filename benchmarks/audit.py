@@ -2,8 +2,8 @@
 
 Makes collections in a temporary folder (copies are hard links), and compares in one run, round by round,
 
-- the CPU time of reading the same bytes, in memory already, by ChatStream with the verdict, with that of an audit by one
-  worker in this process, its listing, journal and result included;
+- the CPU time of reading the same bytes, in memory already, by ChatStream with the verdict, with that of an audit by
+  one worker in this process, its listing, journal and result included;
 - the wall time of one worker with that of two, which are started anew each time; what starting takes is measured on a
   single recording and taken off.
 """
@@ -97,9 +97,8 @@ def main() -> int:
     with collection([glm_short()], 1, sidecars=False) as single:
         begin = min(audited(single, 2).wall for _ in range(3))
     print(f"starting two workers: {begin:.2f} s. Median and best of {args.rounds} rounds")
-    print(
-        f"{'recordings':24} {'files':>6} {'MB':>5} {'MB/s':>5}  CPU share (goal {CPU_GOAL})  2 to 1 (goal {WORKERS_GOAL})"
-    )
+    goals = f"CPU share (goal {CPU_GOAL})  2 to 1 (goal {WORKERS_GOAL})"
+    print(f"{'recordings':24} {'files':>6} {'MB':>5} {'MB/s':>5}  {goals}")
     for name, bodies, copies, sidecars in collections(args.scale):
         with collection(bodies, copies, sidecars=sidecars) as root:
             audited(root, 1)  # what the system caches is cached now
