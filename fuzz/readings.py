@@ -18,6 +18,11 @@ FIELDS = {
     "done": ("choice",),
 }
 
+VERDICT_FIELDS = (
+    "outcome", "stage", "code", "missing", "tolerated", "finish_reason", "done", "category", "provider_code",
+    "request_id", "retry_after", "replay", "checks", "digest",
+)  # fmt: skip
+
 
 def plain(event: Any) -> tuple[Any, ...]:
     """An event of a chat stream. A usage object is shown by its repr, as NaN is not equal to itself."""
@@ -39,6 +44,14 @@ def joined(events: Iterable[Any]) -> list[tuple[Any, ...]]:
         else:
             out.append(new)
     return out
+
+
+def judged(verdict: Any) -> dict[str, Any]:
+    """A verdict without its calls."""
+    facts = {field: getattr(verdict, field) for field in VERDICT_FIELDS}
+    facts["error"] = verdict.error and verdict.error.to_dict()
+    facts["usage"] = repr(verdict.usage and verdict.usage.to_dict())
+    return facts
 
 
 def calls(seen: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -12,18 +12,15 @@ from types import ModuleType
 from typing import Any
 
 from ..builds import Builds
-from ..readings import agree, calls, choices, plain
+from ..readings import agree, calls, choices, judged, plain
 from . import Check
+from ._sources import STREAM
 
-SOURCES = (
-    "_checks.py", "_deltas_py.py", "_framer.pyx", "_framer_py.py", "_lane.pxi", "_lane_py.py", "_plain_json.pxi",
-    "_reading.py", "_repr.py", "_single_use.py", "assembly.py", "chat.py", "chunk.py", "completion.py", "errors.py",
-    "events.py", "framing.py", "limits.py", "offered_tools.py", "profiles.py", "provider.py", "response.py",
-    "strict_json.py", "verdict.py",
-)  # fmt: skip
+SOURCES = (*STREAM, "_deltas_py.py", "_framer_py.py", "_lane_py.py")
 CORPUS = "chat"
 HEAD = 6
-MOST_BYTES = HEAD + 500
+SOME = 6  # events: inputs with more are not kept for that alone
+MOST_BYTES = HEAD + 400
 JOINT = b"\n\n"
 
 
@@ -114,7 +111,7 @@ class Reader:
         return {
             "events": [plain(event) for event in events],
             "early verdict": early is None or early is verdict,
-            "verdict": verdict.to_dict(),
+            "verdict": judged(verdict),
             "calls": calls(verdict.tool_calls),
             "choices": choices(snapshot),
             "usage": repr(snapshot.usage),
@@ -141,6 +138,6 @@ def checker(builds: Builds) -> Check:
         pieces = body[: cuts[0]], body[cuts[0] : cuts[1]], body[cuts[1] :]
         cut = readers[second >> 4 & 3].read(pieces, options & 15, caps, error)
         agree("chat streams", whole, cut)
-        return options & 15, whole["verdict"]["code"], len(whole["events"]), whole["counts"][3]
+        return options & 15, whole["verdict"]["code"], min(len(whole["events"]), SOME), whole["counts"][3]
 
     return check

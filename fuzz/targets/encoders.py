@@ -18,13 +18,14 @@ from typing import Any
 from ..builds import ROOT, Builds, Difference
 from ..readings import agree, calls, choices
 from . import Check
+from ._sources import STREAM
 
 SOURCES = (
-    "_single_use.py", "completion.py", "encode/anthropic.py", "encode/calls.py", "encode/encoder.py",
-    "encode/ending.py", "encode/openai.py", "encode/sse.py", "errors.py", "events.py", "verdict.py",
+    *STREAM, "encode/anthropic.py", "encode/calls.py", "encode/encoder.py", "encode/ending.py", "encode/openai.py",
+    "encode/sse.py",
 )  # fmt: skip
 CORPUS = "encoders"
-MOST_BYTES = 160
+MOST_BYTES = 72
 JOINT = b"\n"
 TOKENS = (
     b"c0Hi\n", b"c0 \n", b"r0Hm\n", b"i0f\n", b"i1g\n", b"j0x\n", b"j1\n", b"a0{}\n", b'a0{"a":\n', b"a01}\n",
@@ -42,6 +43,7 @@ THREE_CHOICES = 0x10
 SHOWN_ENDS = ("length", "model_context_window_exceeded", "sensitive", "content_filter")
 USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
 CHOICES = 3
+SOME = 6  # events: inputs with more are not kept for that alone
 CALLS = 3
 
 
@@ -78,7 +80,7 @@ def checker(builds: Builds) -> Check:
             again = package.ChatStream(choices=many)
             again.feed(written)
             _judge_chunks(again.close(), again.snapshot, verdict, stream.snapshot)
-        return head & 0x1F, verdict.code, len(events)
+        return head & 0x1F, verdict.code, min(len(events), SOME)
 
     return check
 

@@ -14,14 +14,16 @@ from typing import Any
 from ..builds import Builds
 from ..readings import agree, choices, joined
 from . import Check
+from ._sources import STREAM
 
 SOURCES = (
-    "_glm_call.py", "_glm_envelopes.py", "_glm_name.py", "_glm_output.py", "_glm_tags.py", "_glm_types.py",
-    "assembly.py", "completion.py", "glm_text.py", "limits.py", "strict_json.py",
+    *STREAM, "_deltas_py.py", "_glm_call.py", "_glm_envelopes.py", "_glm_name.py", "_glm_output.py", "_glm_tags.py",
+    "_glm_types.py", "glm_text.py",
 )  # fmt: skip
 CORPUS = "raw_text"
 HEAD = 4
-MOST_BYTES = HEAD + 200
+SOME = 4  # events or flags: inputs with more are not kept for that alone
+MOST_BYTES = HEAD + 140
 JOINT = b">"
 TOKENS = tuple(
     text.encode("utf-8", "surrogatepass")
@@ -64,8 +66,8 @@ CAPS: tuple[dict[str, int], ...] = (
     {"max_argument_bytes": 9},
     {"max_tool_calls": 1},
 )
-BY_STREAM = 0x60
-"""Bits of the second byte which, all set, ask for the chat stream, too."""
+SINGLE, BY_STREAM = 0x38, 0xC0
+"""Bits of the second byte which, all set, ask for single characters, and for the chat stream, too."""
 USAGE = '"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}'
 
 
@@ -118,11 +120,11 @@ def checker(builds: Builds) -> Check:
         cuts = sorted((data[2] % size, data[3] % size))
         pieces = text[: cuts[0]], text[cuts[0] : cuts[1]], text[cuts[1] :]
         whole = first.read((text,), options, more & 7)
-        single = more & 0x18 == 0x18
+        single = more & SINGLE == SINGLE
         agree("replies", whole, second.read(list(text) if single else pieces, options, more & 7))
         if more & BY_STREAM == BY_STREAM and text.isprintable():
             _compare_with_stream(first, text, pieces, options & ~0x30)
-        return options, whole["flags"], len(whole["events"])
+        return options, whole["flags"][:SOME], min(len(whole["events"]), SOME)
 
     return check
 
