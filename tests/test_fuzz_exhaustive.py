@@ -111,8 +111,8 @@ def test_case_shows_its_beginnings_to_its_judge() -> None:
     assert seen == [("abc", "a"), ("abc", "ab")]
 
 
-ACCEPTED = {"accepted": True, "done": True, "tolerated": []}
-CUT = {"accepted": False, "done": False, "tolerated": []}
+ACCEPTED = {"outcome": "accepted", "done": True, "tolerated": []}
+CUT = {"outcome": "incomplete", "done": False, "tolerated": []}
 
 
 @pytest.mark.parametrize(
