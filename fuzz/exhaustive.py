@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -67,9 +67,14 @@ def strings(size: int, head: tuple[bytes, ...] = ()) -> Iterator[bytes]:
         yield start + b"".join(chosen)
 
 
+@cache
+def _framers() -> Strings:
+    return Strings.of(load_builds())
+
+
 def check_strings(size: int, head: tuple[bytes, ...]) -> tuple[int, int]:
     """All of `strings`; how many they were, and how many readings."""
-    framers = Strings.of(load_builds())
+    framers = _framers()
     readings = [framers.check(stream) for stream in strings(size, head)]
     return len(readings), sum(readings)
 
@@ -77,10 +82,11 @@ def check_strings(size: int, head: tuple[bytes, ...]) -> tuple[int, int]:
 def run_strings(most_tokens: int, jobs: int) -> None:
     """Every string of up to so many tokens, in so many processes; prints the counts of each length."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        each = map if jobs == 1 else pool.map
         for size in range(1, most_tokens + 1):
             began = time.monotonic()
             heads = itertools.product(TOKENS, repeat=max(0, size - 4))
-            parts = list(pool.map(partial(check_strings, size), heads))
+            parts = list(each(partial(check_strings, size), heads))
             count, readings = (sum(part[column] for part in parts) for column in (0, 1))
             print(f"{size} tokens: {count:,} strings, {readings:,} readings, {_since(began)}", flush=True)
 

@@ -151,6 +151,7 @@ def test_command_prints_its_counts(
     both: Builds, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(exhaustive, "load_builds", lambda: both)
+    exhaustive._framers.cache_clear()
     assert exhaustive.main(["--tokens", "2", "--single", "0", "--double", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines[-2:]] == ["1 tokens: 11 strings", "2 tokens: 121 strings"]

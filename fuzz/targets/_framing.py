@@ -74,8 +74,8 @@ def comparing(build: ModuleType, other: ModuleType) -> Check:
         pieces = [body[at : at + 1] for at in range(len(body))] if single_bytes else _pieces(body, first, second)
         if overwritten:
             pieces = _overwritten(pieces)
-        seen = _told(whole, first_error, (body,), closed)
-        twin = _told(cut, second_error, pieces, closed)
+        seen = told(whole, first_error, (body,), closed)
+        twin = told(cut, second_error, pieces, closed)
         if seen != twin:
             raise Difference(_where(seen, twin))
         error = seen[1]
@@ -101,7 +101,7 @@ def _overwritten(pieces: Iterable[bytes]) -> Iterator[bytearray]:
         memory[:] = b"\n" * len(memory)
 
 
-def _told(framer: Any, error_class: type[Exception], pieces: Iterable[Any], closed: bool) -> tuple[Any, ...]:
+def told(framer: Any, error_class: type[Exception], pieces: Iterable[Any], closed: bool) -> tuple[Any, ...]:
     """Events, the error's facts, the events counted, and what is pending at the end."""
     framer.reset()
     feed = framer.feed
