@@ -29,22 +29,25 @@ class Difference(AssertionError):
 
 
 @cache
-def load_builds() -> Builds:
-    """Both builds, always the same ones; ImportError if the extension is not there, as nothing could be compared."""
-    compiled = _load("0")
+def load_builds(folder: Path = SOURCE.parent) -> Builds:
+    """Both builds of the package in this folder, by default of the sources that are hashed; always the same ones.
+    ImportError if the extension is not there, as nothing could be compared."""
+    compiled = _load("0", folder)
     if compiled.IMPLEMENTATION != "compiled":
         raise ImportError(f"the compiled build is needed, but {compiled.framing.IMPLEMENTATION_REASON}")
-    return Builds(compiled, _load("1"))
+    return Builds(compiled, _load("1", folder))
 
 
-def _load(switch: str) -> ModuleType:
+def _load(switch: str, folder: Path) -> ModuleType:
     """A copy of its own, which is not left in sys.modules."""
     kept_modules, kept_switch = _take_out(), os.environ.get(SWITCH)
     os.environ[SWITCH] = switch
+    sys.path.insert(0, str(folder))
     try:
         package, *_ = [importlib.import_module(name) for name in MODULES]
         return package
     finally:
+        sys.path.remove(str(folder))
         _take_out()
         sys.modules.update(kept_modules)
         if kept_switch is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from ..builds import load_builds
 from ..targets import Check, target
@@ -20,11 +21,12 @@ def _by_libfuzzer(name: str, arguments: list[str]) -> None:
     import _libfuzzer  # type: ignore[import-not-found]
 
     sys.setdlopenflags(os.RTLD_NOW)
-    _libfuzzer.run(arguments, target(name).checker(load_builds()))
+    builds = load_builds(Path(_libfuzzer.__file__).parent)  # the copy that reports its coverage
+    _libfuzzer.run(arguments, target(name).checker(builds))
 
 
 def _by_atheris(name: str, arguments: list[str]) -> None:
-    import atheris  # type: ignore[import-not-found]
+    import atheris  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     with atheris.instrument_imports(include=["glmsse"], enable_loader_override=False):
         builds = load_builds()
