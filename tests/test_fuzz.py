@@ -14,7 +14,7 @@ from conftest import BUILDS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from fuzz import corpora, distil, exhaustive, ledger, run  # noqa: E402
+from fuzz import corpora, distil, ledger, run  # noqa: E402
 from fuzz.builds import SOURCE, Builds, Difference, source_hash  # noqa: E402
 from fuzz.drivers.loop import Loop  # noqa: E402
 from fuzz.mutate import Mutator  # noqa: E402
@@ -165,27 +165,6 @@ def test_distilled_inputs_run_through_all_that_the_others_do() -> None:
     kept = distil.distilled(inputs * 2, check)
     assert set(kept) <= set(inputs)
     assert distil.steps_of(kept, check) == distil.steps_of(inputs, check)
-
-
-def test_strings_of_up_to_3_tokens_agree_at_every_cut() -> None:
-    assert exhaustive.agree_on_strings(BOTH, exhaustive.strings(3), 3) > 5000
-    assert sum(1 for _ in exhaustive.strings(3)) == 1 + 8 + 64 + 512
-
-
-def test_strings_can_be_told_by_their_first_tokens() -> None:
-    parts = [text for token in exhaustive.TOKENS for _, text in exhaustive.strings(2, token, 1)]
-    assert sorted([b"", *parts]) == sorted(text for _, text in exhaustive.strings(2))
-
-
-def test_short_bodies_agree_at_every_single_and_double_cut_and_truncated() -> None:
-    assert exhaustive.agree_on_corpora(BOTH, 24) > 10_000
-
-
-def test_enumeration_finds_a_planted_bug() -> None:
-    with pytest.raises(Difference):
-        exhaustive.agree_on_strings(PLANTED["framer_twins"](), exhaustive.strings(3), 3)
-    with pytest.raises(Difference):
-        exhaustive.agree_on_corpora(PLANTED["chat"](), 24)
 
 
 ENTRY = ledger.Entry("1 framer", "framer", "loop", 100, 1.5, 7, "abc", source_hash(target("framer").SOURCES), "clean")
