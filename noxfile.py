@@ -137,4 +137,4 @@ def deep(session: nox.Session) -> None:
         session.error("there are no fuzz targets")
     for target in targets:
         session.run("python", "-m", "fuzz.run", target, *(session.posargs or ["--seconds", "60"]))
-    session.run("python", "-m", "fuzz.exhaustive", "--tokens", "7", "--cuts", "140", "--jobs", "2")
+    session.run("python", "-m", "fuzz.exhaustive", "--jobs", "2")
