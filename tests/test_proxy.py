@@ -343,6 +343,19 @@ def test_metrics_count_streams_tokens_and_bytes(server: Provider) -> None:
     assert 'glmsse_proxy_tokens_total{kind="completion"} 16.0' in metrics
 
 
+def test_metrics_count_the_share_of_the_fast_lane(recorder: Recorder) -> None:
+    recorder.serve(body([*(text("x") for _ in range(97)), finish("stop", 97)]))
+    with proxy(recorder.url) as running:
+        ask(running, "x")
+        record = running.answered()
+        metrics = httpx.get(running.url + "/metrics", trust_env=False).text
+
+    assert 0.9 * record["events"] < record["fast_events"] < record["events"]
+    assert f"glmsse_proxy_fast_events_total {record['fast_events']:.1f}" in metrics
+    assert 'glmsse_proxy_fast_share_bucket{le="0.9"} 0.0' in metrics
+    assert 'glmsse_proxy_fast_share_bucket{le="1.0"} 1.0' in metrics
+
+
 @pytest.mark.parametrize("model", SCENARIOS)
 def test_the_log_holds_no_text(running: Running, model: str) -> None:
     ask(running, model)

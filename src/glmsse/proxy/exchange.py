@@ -278,14 +278,13 @@ class Exchange:
                 self._proxy.recordings.drop()
             else:
                 self._proxy.recordings.keep(self._recorder, verdict, self._broke)
-        metrics.received.inc(stream.bytes_seen)
+        metrics.count_read(stream)
         metrics.sent.inc(watch.sent_bytes)
-        metrics.events.inc(stream.events_seen)
         seconds = (self._ended or monotonic()) - self._began
         if self._plain:
             metrics.plain.inc()
         else:
-            metrics.count(self._route, verdict)
+            metrics.count_verdict(self._route, verdict)
             metrics.duration.observe(seconds)
             if self._first_event is not None:
                 metrics.first_event.observe(self._first_event)
@@ -312,6 +311,7 @@ class Exchange:
                 "received_bytes": stream.bytes_seen,
                 "sent_bytes": watch.sent_bytes,
                 "events": stream.events_seen,
+                "fast_events": stream.fast_events_seen,
                 "first_event_seconds": _rounded(self._first_event),
                 "first_content_seconds": _rounded(self._first_content),
                 "seconds": _rounded(seconds),

@@ -36,6 +36,7 @@ class Watch:
         self._receive = receive
         self._send = send
         self._progressed = False
+        self._answered = False
         self._sending_since: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -71,6 +72,8 @@ class Watch:
         self._progressed = True
 
     async def send(self, message: Message) -> None:
+        if message.get("more_body") is False:
+            self._answered = True
         self._sending_since = monotonic()
         try:
             await self._send(message)
@@ -84,8 +87,9 @@ class Watch:
     async def _wait_for_leaving(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self.client_gone = True
-        self._break_off("cancelled")
+        if not self._answered:  # servers say so at the end of a whole answer too
+            self.client_gone = True
+            self._break_off("cancelled")
 
     def _check(self) -> None:
         countdown = self._countdown
