@@ -47,6 +47,8 @@ def behaviour(glmsse: Any, data: bytes, profile: str, **options: Any) -> dict[st
     verdict = stream.close()
     fields = verdict.to_dict()
     fields["request_id"] = fields["request_id"] and len(fields["request_id"])
+    reason = fields["finish_reason"]
+    fields["finish_reason"] = reason if re.fullmatch("[a-z_]+", reason or "") else reason and len(reason)
     if fields["error"]:
         fields["error"] = {name: fields["error"][name] for name in ("code", "parent_code", "stage", "offset")}
     return {
@@ -80,14 +82,17 @@ def said(glmsse: Any, data: bytes) -> str:
 
 
 def words_of(data: bytes) -> set[str]:
-    return {found.casefold() for found in WORD.findall(data.decode(errors="replace"))}
+    """Its words; the letters of an escape, and of what was to become one, are none."""
+    spoken = re.sub(rb"\\u[0-9a-fA-F]{0,3}", b" ", data)
+    return {found.casefold() for found in WORD.findall(spoken.decode(errors="replace"))}
 
 
 def protocol_words(data: bytes) -> set[str]:
     """What may stay: words of the protocols, the model's name, codes and reasons."""
-    known = " ".join((*protocol.KEYS, *protocol.VALUES, "data event retry DONE true false null Infinity"))
+    known = " ".join((*protocol.KEYS, *protocol.VALUES, "data event retry DONE true false null Infinity length"))
+    tags = b" ".join(re.findall(rb"</?[a-z_]+>", data))
     kept = re.findall(rb'"(?:model|finish_reason|native_finish_reason|code|type)":\s*"([^"]*)"', data)
-    return words_of(known.encode()) | words_of(b" ".join(kept))
+    return words_of(known.encode()) | words_of(b" ".join(kept)) | words_of(tags)
 
 
 @each_body
