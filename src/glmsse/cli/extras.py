@@ -6,7 +6,12 @@ from importlib import import_module
 
 from .outcome import Unreadable
 
-PACKAGES = {"server": ("starlette", "uvicorn"), "http": ("httpx",)}
+PACKAGES = {
+    "server": ("starlette", "uvicorn"),
+    "http": ("httpx",),
+    "proxy": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "http2": ("zttp",),
+}
 """What each extra brings."""
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from ..deadlines import Deadlines
 from ..proxy.settings import MARKUPS, MODES, Settings
+from .extras import need
 from .outcome import ACCEPTED, Unreadable
 from .source import add_reading_options, limits_from
-
-_MISSING = 'the proxy needs its extra: python -m pip install "glmsse[proxy]"'
 
 
 def add_to(commands: Any) -> None:
@@ -27,6 +26,7 @@ def add_to(commands: Any) -> None:
     option("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     option("--port", type=int, default=8642, help="port to listen on, 0 for a free one (default: 8642)")
     option("--workers", type=int, default=1, metavar="N", help="processes that share the port (default: 1)")
+    option("--http2", action="store_true", help="speak HTTP/2 without TLS too (extra: http2; default: no)")
     option("--mode", choices=MODES, default="enforce", help="end bad streams, or report only (default: enforce)")
     option("--key-env", metavar="NAME", help="variable with the upstream's key (default: the client's own is sent)")
     option("--client-key-env", metavar="NAME", help="variable with the key clients must send (default: none needed)")
@@ -54,12 +54,13 @@ def run(args: argparse.Namespace) -> int:
         raise Unreadable("--record takes a directory that is there")
     if args.workers < 1:
         raise Unreadable("--workers takes a number from 1 up")
-    try:
-        from ..proxy.server import serve  # needs the extra
-    except ImportError:
-        raise Unreadable(_MISSING) from None
+    need("proxy", "proxy")
+    if args.http2:
+        need("proxy --http2", "http2")
+    from ..proxy.server import serve  # needs the extra
+
     print(f"glmsse: proxy for {settings.upstream} ({settings.mode})", file=sys.stderr)
-    serve(settings, args.host, args.port, workers=args.workers, drain_seconds=args.drain)
+    serve(settings, args.host, args.port, workers=args.workers, drain_seconds=args.drain, http2=args.http2)
     return ACCEPTED
 
 

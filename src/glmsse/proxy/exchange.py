@@ -176,6 +176,7 @@ class Exchange:
     async def _pass_on(self, response: httpx.Response) -> None:
         """A response that is no event stream, as it is."""
         watch, stream = self._watch, self._passage.stream
+        self._trailers = False
         self._plain = response.status_code < 400 and not self._asked_for_stream
         await self._start(response.status_code, headers_downstream(response.headers.raw, keep_length=True))
         size = 0
@@ -211,7 +212,7 @@ class Exchange:
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
         self._started = True
-        if self._trailers and not self._plain:
+        if self._trailers:
             headers = [*headers, (b"trailer", b"glmsse-verdict")]
         await self._watch.send(
             {"type": "http.response.start", "status": status, "headers": headers, "trailers": self._trailers}
