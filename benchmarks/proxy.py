@@ -53,11 +53,11 @@ class NoTap:
     def __init__(self, *_: Any, **__: Any) -> None:
         self.stream = self
         self.verdict = Verdict("accepted", done=True)
-        self.events_seen = self.fast_events_seen = self.pieces_seen = self.bytes_seen = 0
+        self.events_seen = self.fast_events_seen = self.pieces_seen = self.received_bytes = 0
         self.done = False
 
-    def start(self, *_: Any) -> list[Any]:
-        return []
+    def start(self, *_: Any) -> bool:
+        return True
 
     def close(self, _: Any = None) -> Verdict:
         return self.verdict

@@ -9,10 +9,13 @@ from urllib.parse import urlsplit
 from ..chat import ChatStream
 from ..deadlines import Deadlines
 from ..errors import MisuseError
+from ..glm_text import ToolCallParser
 from ..limits import Limits
 
 MODES = ("enforce", "observe")
 MARKUPS = ("none", "glm")
+
+_SHAPE_OF_A_WHOLE = ("message_as_delta", "index_by_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,4 +106,14 @@ class Settings:
             choices=choices,
             deltas=deltas,
             collect=collect,
+        )
+
+    def whole(self, parser: ToolCallParser) -> ChatStream:
+        """A stream whose one event is a whole completion, with raw model text in its message."""
+        return ChatStream(
+            self.profile,
+            allow=(*self.allow, *_SHAPE_OF_A_WHOLE),
+            deny=[name for name in self.deny if name not in _SHAPE_OF_A_WHOLE],
+            limits=self.limits,
+            content_parser=parser,
         )
