@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from glmsse import ChatStream, Deadlines, Limits
+from glmsse import ChatStream, Deadlines, Limits, SSEFramer
 from glmsse.proxy.settings import Settings
 from glmsse.scenarios import DONE, FAILING, MEASURED, SCENARIOS, body, finish, text
 from loopback import ERROR_BODY, WHOLE, Provider, provider
@@ -435,6 +435,45 @@ def test_the_anthropic_sdk_never_takes_a_failing_stream_for_complete(
         with pytest.raises(anthropic.APIError):
             ask_claude()
     running.answered()
+
+
+@pytest.mark.parametrize("model", ["stall", "comments", "silence"])
+def test_anthropic_clients_that_wait_get_pings(server: Provider, model: str) -> None:
+    deadlines = Deadlines(first_byte=0.6, idle=0.6, total=10)
+    with proxy(server.base_url, ping_seconds=0.1, deadlines=deadlines) as running:
+        received = ask(running, model, "/v1/messages", more={"max_tokens": 9}).content
+        assert running.answered()["code"] in ("deadline_idle", "deadline_first_byte")
+
+    events = [event.event for event in SSEFramer().feed(received)]
+    assert 2 <= events.count("ping") <= 7
+    assert events[-1] == "error"
+    if model == "stall":
+        assert events[:3] == ["message_start", "content_block_start", "content_block_delta"]
+    else:
+        assert set(events[:-1]) == {"ping"}
+
+
+def test_the_anthropic_sdk_takes_pings_before_the_message(server: Provider) -> None:
+    server.go.clear()
+    with (
+        proxy(server.base_url, ping_seconds=0.05) as running,
+        anthropic.Anthropic(api_key="k", base_url=running.url, max_retries=0, timeout=20) as client,
+        client.messages.stream(model="late", max_tokens=9, messages=MESSAGES) as stream,  # type: ignore[arg-type]
+    ):
+        time.sleep(0.3)
+        server.go.set()
+        assert stream.get_final_text() == "Ready when you are."
+
+
+@pytest.mark.parametrize("ping_seconds", [None, 30])
+def test_there_are_no_pings_without_waiting(server: Provider, ping_seconds: float | None) -> None:
+    with proxy(server.base_url, ping_seconds=ping_seconds) as running:
+        assert b"ping" not in ask(running, "text", "/v1/messages", more={"max_tokens": 9}).content
+
+
+def test_tokens_are_not_counted_and_anthropic_clients_are_told(claude: anthropic.Anthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError, match="cannot count tokens"):
+        claude.messages.count_tokens(model="m", messages=MESSAGES)  # type: ignore[arg-type]
 
 
 def test_anthropic_errors_keep_their_kind(running: Running, claude: anthropic.Anthropic) -> None:

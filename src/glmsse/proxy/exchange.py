@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ..deadlines import Deadlines
 from ..verdict import Verdict
 from .errors import error_object, status_for
 from .passage import Passage, WriteError, may_end, verdict_line
+from .pings import pinging
 from .requests import RawHeaders, headers_downstream
 from .watch import Receive, Send, Watch
 
@@ -101,7 +103,10 @@ class Exchange:
             if self._recorder is not None:
                 self._recorder.start(response.status_code, response.headers.raw)
             if self._passage.start(response.status_code, response.headers.raw):
-                error = await self._pass_events(response)
+                seconds = self._settings.ping_seconds
+                pings = pinging(self._watch, seconds, self._ping) if seconds and self._passage.ping() else nullcontext()
+                async with pings:
+                    error = await self._pass_events(response)
             elif self._translates or self._must_refuse(response):
                 await self._read_refused(response)
             else:
@@ -162,6 +167,11 @@ class Exchange:
             return problem
         self._unread = None
         return None
+
+    async def _ping(self) -> None:
+        if not self._started:
+            await self._start_anew()
+        await self._watch.send_body(self._passage.ping())
 
     async def _pass_on(self, response: httpx.Response) -> None:
         """A response that is no event stream, as it is."""

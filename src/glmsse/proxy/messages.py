@@ -55,6 +55,9 @@ class MessagesPassage(Passage):
         self._reader.close(error)
         return self._end(b"")
 
+    def ping(self) -> bytes:
+        return b"" if self._whole else self._encoder.ping()
+
     def _end(self, data: bytes) -> bytes:
         """The rest; of a whole message that may not be used, nothing."""
         if self.over:

@@ -38,6 +38,10 @@ class Passage(ABC):
     def finish(self, error: BaseException | str | None = None) -> bytes:
         """What may be sent at the end of the body, or when something else ended it."""
 
+    def ping(self) -> bytes:
+        """A sign of life for the client, or nothing where there must be none."""
+        return b""
+
     @property
     def verdict(self) -> Verdict:
         """The verdict; asking for it ends the reading."""

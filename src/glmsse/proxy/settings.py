@@ -34,6 +34,7 @@ class Settings:
     connect_seconds  to reach the upstream
     send_seconds     one write to a client may wait; a client that reads slower is dropped
     request_seconds  a client may take to send its request body
+    ping_seconds     after which Anthropic clients get a ping if nothing else was sent; None sends none
     record           a directory that answers are recorded in; None records none
     max_recordings   files of it; then no more are written
     max_record_bytes of an answer; a longer one is not recorded
@@ -56,6 +57,7 @@ class Settings:
     connect_seconds: float = 10
     send_seconds: float = 30
     request_seconds: float = 30
+    ping_seconds: float | None = 15
     record: str | None = None
     max_recordings: int = 1000
     max_record_bytes: int = 4 * 1024 * 1024
@@ -77,6 +79,8 @@ class Settings:
             raise MisuseError("observe forwards the bytes as they are: no verdict_comment, no content_markup")
         for setting in fields(self):
             value = getattr(self, setting.name)
+            if setting.name == "ping_seconds" and value is None:
+                continue
             if setting.name.startswith("max_") and (type(value) is not int or value < 1):
                 raise MisuseError(f"{setting.name} takes a positive int")
             if setting.name.endswith("_seconds") and (
