@@ -20,7 +20,10 @@ from proxying import port_of, start_command, stop
 
 STREAMS = 12
 
-CONFIG = """
+SHIPPED = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
+PORTS = ("8642", "8643", "8080")
+
+AROUND_IT = """
 daemon off;
 worker_processes 1;
 pid {directory}/pid;
@@ -33,22 +36,7 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     uwsgi_temp_path {directory}/uwsgi;
     scgi_temp_path {directory}/scgi;
-    upstream proxies {{
-        server 127.0.0.1:{first};
-        server 127.0.0.1:{second};
-    }}
-    server {{
-        listen 127.0.0.1:{port};
-        location / {{
-            proxy_pass http://proxies;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_buffering off;
-            proxy_next_upstream error non_idempotent;
-            proxy_next_upstream_tries 2;
-            proxy_read_timeout 60s;
-        }}
-    }}
+    include {directory}/glmsse.conf;
 }}
 """
 
@@ -59,16 +47,32 @@ def server() -> Iterator[Provider]:
         yield running
 
 
-@contextmanager
-def nginx(directory: Path, first: int, second: int) -> Iterator[str]:
+def nginx_command(directory: Path, ports: tuple[int, int, int]) -> list[str]:
+    """The file that is shipped, with other ports: two instances' and nginx's own."""
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     assert program, "nginx is needed: apt-get install nginx-light"
+    directory.chmod(0o755)
+    shipped = SHIPPED.read_text()
+    for theirs, ours in zip(PORTS, ports, strict=True):
+        assert shipped.count(f"127.0.0.1:{theirs};") == 1
+        shipped = shipped.replace(f"127.0.0.1:{theirs};", f"127.0.0.1:{ours};")
+    (directory / "glmsse.conf").write_text(shipped)
+    config = directory / "nginx.conf"
+    config.write_text(AROUND_IT.format(directory=directory))
+    return [program, "-p", str(directory), "-c", str(config), "-e", str(directory / "error.log")]
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    config = directory / "nginx.conf"
-    config.write_text(CONFIG.format(directory=directory, first=first, second=second, port=port))
-    process = subprocess.Popen([program, "-p", str(directory), "-c", str(config), "-e", str(directory / "error.log")])
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def nginx(directory: Path, first: int, second: int) -> Iterator[str]:
+    port = free_port()
+    process = subprocess.Popen(nginx_command(directory, (first, second, port)))
     try:
         url = f"http://127.0.0.1:{port}"
         for _ in range(200):
@@ -110,8 +114,16 @@ class Client(threading.Thread):
         self.begun.set()
 
 
+def test_nginx_finds_nothing_wrong_with_the_file(tmp_path: Path) -> None:
+    command = nginx_command(tmp_path, (free_port(), free_port(), free_port()))
+
+    ran = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=30)
+
+    assert ran.returncode == 0, ran.stderr
+    assert "[warn]" not in ran.stderr
+
+
 def test_a_killed_instance_cuts_its_own_streams_only(server: Provider, tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
     processes = [start_command(server.base_url) for _ in range(2)]
     try:
         first, second = map(port_of, processes)
@@ -127,6 +139,7 @@ def test_a_killed_instance_cuts_its_own_streams_only(server: Provider, tmp_path:
                 client.join(30)
                 assert not client.is_alive()
 
+            hidden = httpx.get(url + "/metrics", trust_env=False)
             after = httpx.post(
                 url + "/v1/chat/completions", json={"model": "text", "stream": True}, timeout=30, trust_env=False
             )
@@ -138,6 +151,7 @@ def test_a_killed_instance_cuts_its_own_streams_only(server: Provider, tmp_path:
     whole = [client for client in clients if client.received == WHOLE]
     cut = [client for client in clients if client.received != WHOLE]
     assert len(whole) == len(cut) == STREAMS // 2
+    assert hidden.status_code == 404
     assert all(client.verdict for client in whole)
     assert {client.verdict.outcome for client in cut if client.verdict is not None} == {"incomplete"}
     assert all(WHOLE.startswith(client.received) for client in cut)
