@@ -43,6 +43,13 @@ def add_to(commands: Any) -> None:
     option("--idle", type=float, default=120, metavar="S", help="seconds without progress (default: 120)")
     option("--total", type=float, default=3600, metavar="S", help="seconds for an answer (default: 3600)")
     option("--send", type=float, default=30, metavar="S", help="seconds a write to a client may wait (default: 30)")
+    option(
+        "--ping",
+        type=float,
+        default=15,
+        metavar="S",
+        help="seconds to a ping to Anthropic clients, 0: none (default: 15)",
+    )
     option("--drain", type=int, default=60, metavar="S", help="seconds open answers get at shutdown (default: 60)")
     add_reading_options(parser)
     parser.set_defaults(run=run)
@@ -79,6 +86,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         verdict_comment=args.verdict_comment,
         deadlines=Deadlines(first_byte=args.first_byte, idle=args.idle, total=args.total),
         send_seconds=args.send,
+        ping_seconds=args.ping or None,
         record=args.record,
         max_recordings=args.max_recordings,
         max_record_bytes=args.max_record_bytes,

@@ -60,9 +60,7 @@ class Metrics:
             buckets=_SECONDS,
         )
 
-    def count_read(self, stream: ChatStream) -> None:
-        """What was read of an answer."""
-        self.received.inc(stream.bytes_seen)
+    def count_events(self, stream: ChatStream) -> None:
         self.events.inc(stream.events_seen)
         self.fast_events.inc(stream.fast_events_seen)
         if stream.events_seen:

@@ -31,10 +31,12 @@ class Watch:
         self.client_gone = False
         self.slow_client = False
         self.sent_bytes = 0
+        self.sent_at = monotonic()
         self._countdown = deadlines.start(monotonic)
         self._send_seconds = send_seconds
         self._receive = receive
         self._send = send
+        self._turn = asyncio.Lock()  # a ping comes from a task of its own
         self._progressed = False
         self._answered = False
         self._sending_since: float | None = None
@@ -74,11 +76,13 @@ class Watch:
     async def send(self, message: Message) -> None:
         if message.get("more_body") is False:
             self._answered = True
-        self._sending_since = monotonic()
-        try:
-            await self._send(message)
-        finally:
-            self._sending_since = None
+        async with self._turn:
+            self._sending_since = monotonic()
+            try:
+                await self._send(message)
+            finally:
+                self._sending_since = None
+                self.sent_at = monotonic()
 
     async def send_body(self, data: bytes) -> None:
         self.sent_bytes += len(data)
