@@ -11,6 +11,10 @@ PACKAGES = {
     "http": ("httpx",),
     "proxy": ("httpx", "prometheus_client", "starlette", "uvicorn"),
     "http2": ("zttp",),
+    "audit": ("fsspec", "pyarrow"),
+    "dask": ("distributed",),
+    "report": ("jinja2",),
+    "cli": ("rich",),
 }
 """What each extra brings."""
 
