@@ -4,7 +4,7 @@ Streams are generated anew in each round from a seed: texts, reasoning, calls, u
 anywhere, good ones and spoilt ones; each verdict and each joined text is checked. They go through chat streams and bare
 framers. It fails at a wrong verdict or text, and when the resident memory rose in the second half over the first.
 
-Each body is read many times by streams of their own, in other cuts, since the reader is tried out and not the generator.
+Each body is read many times, cut otherwise by each stream: the reader is tried out and not the generator.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-MOST_GROWTH = 512 * 1024
-WARM = 0.1  # of the run: before that caches fill
+MOST_GROWTH = 1024 * 1024
+WARM = 0.2  # of the run: before that caches fill
+SIZES = (500, 500, 2_000, 5_000, 5_000, 20_000, 20_000, 50_000, 50_000, 200_000)
 SAY_SECONDS = 20
 TIMES = 60  # that a body is read
 WORDS = ["word ", "naïve ", "Größe ", "数据流", "🙂", "\n", '\t"quoted" ', "back\\slash ", "\u2028", "x" * 300]
@@ -117,11 +119,11 @@ class Memory:
         self.seen: list[tuple[float, int]] = []
 
     def growth(self) -> int:
-        """By how much the most of the second half is over the most of the first, after the warm-up."""
+        """By how much the middle value of the second half is over that of the first, after the warm-up."""
         last = self.seen[-1][0]
-        first = [size for at, size in self.seen if WARM * last <= at < last / 2]
-        second = [size for at, size in self.seen if at >= last / 2]
-        return max(second) - max(first or second)
+        first = [size for at, size in self.seen if WARM * last <= at < last * (1 + WARM) / 2]
+        second = [size for at, size in self.seen if at >= last * (1 + WARM) / 2]
+        return int(median(second) - median(first or second))
 
 
 def soak(glmsse: Any, most_bytes: float, most_seconds: float, seed: int) -> int:
@@ -130,7 +132,7 @@ def soak(glmsse: Any, most_bytes: float, most_seconds: float, seed: int) -> int:
     begun = said = time.monotonic()
     done = streams = 0
     while done < most_bytes and time.monotonic() - begun < most_seconds:
-        bodies = [make_body(pick, pick.choice((500, 5_000, 50_000, 400_000))) for _ in range(12)]
+        bodies = [make_body(pick, size) for size in SIZES]
         for _ in range(TIMES):
             for body in bodies:
                 read = read_frames if streams % 4 == 3 else read_chat
