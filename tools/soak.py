@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-MOST_GROWTH = 1024 * 1024
+MOST_GROWTH = 2 * 1024 * 1024  # what allocators move by themselves
 WARM = 0.2  # of the run: before that caches fill
 SIZES = (500, 500, 2_000, 5_000, 5_000, 20_000, 20_000, 50_000, 50_000, 200_000)
 SAY_SECONDS = 20

@@ -29,7 +29,7 @@ def test_wrong_verdict_is_met() -> None:
         soak.read_chat(glmsse, body, random.Random(1))
 
 
-@pytest.mark.parametrize(("each", "grows"), [(0, False), (64 * 1024, True)])
+@pytest.mark.parametrize(("each", "grows"), [(0, False), (128 * 1024, True)])
 def test_growth_is_told_from_noise(each: int, grows: bool) -> None:
     memory = soak.Memory()
     for at in range(1, 101):
