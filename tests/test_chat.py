@@ -1059,24 +1059,20 @@ def test_interrupted_call_ends_the_reading(glmsse: Any) -> None:
     assert stream.snapshot.choices[0].content == "Oh, Hi"
 
 
-def test_interrupted_feed_ends_the_reading(glmsse: Any) -> None:
-    class Parser:
-        def feed(self, text: str) -> list[Any]:
-            if text == "b":
-                raise KeyboardInterrupt
-            return [glmsse.ContentDelta(text)] if text else []
+def test_interrupted_feed_ends_the_reading(glmsse: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(self: Any) -> None:
+        raise KeyboardInterrupt
 
-        def close(self, reason: str | None = "stop") -> list[Any]:
-            return []
-
-    stream = glmsse.ChatStream(allow=["done_optional"], content_parser=Parser())
+    stream = glmsse.ChatStream(allow=["done_optional"], content_parser=glmsse.ToolCallParser())
     stream.feed(body(content("a"), done=False))
-    with pytest.raises(KeyboardInterrupt):
-        stream.feed(body(content("b"), end()))
+    with monkeypatch.context() as patched:
+        patched.setattr(glmsse.ToolCallParser, "_run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.feed(body(content("b"), end()))
 
     with pytest.raises(glmsse.MisuseError, match="interrupted"):
         stream.feed(body(end()))
-    assert not stream.close().accepted
+    assert stream.close().code == "incomplete_stream"
 
 
 def test_streams_are_not_pickled_or_copied(glmsse: Any) -> None:

@@ -221,11 +221,11 @@ class ChatStream(SingleUse):
             raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
         self._closed = self._ended = True
         if self._verdict is None:
-            self._evidence.clean_end = error is None and not self._interrupted
-            self._interrupted = True  # until there is a verdict
+            interrupted, self._interrupted = self._interrupted, True  # until there is a verdict
+            self._evidence.clean_end = error is None and not interrupted
             self._evidence.close_code = _close_code(error)
-            if self._refused:
-                self._evidence.fault = self._refused
+            if self._refused or interrupted:  # what was read is all there is
+                self._evidence.fault = self._refused or self._evidence.fault
                 self._judge(self.bytes_seen)
             else:
                 self._end_body()
