@@ -56,7 +56,10 @@ def misuse(body):
             framer.feed(bad)
         except package.MisuseError:
             pass
-    framer.feed(body[: len(body) // 2])  # and abandoned with a tail
+    try:
+        framer.feed(body[: len(body) // 2])  # and abandoned with a tail, or met a fault
+    except package.GlmsseError:
+        pass
     stream = package.ChatStream(digest=True)
     stream.feed(bytearray(body[: len(body) // 3]))
     stream.snapshot
@@ -135,7 +138,7 @@ def main(argv: list[str] | None = None) -> int:
             bad |= bool(grown)
             print(*grown, sep="\n", end="\n" if grown else "")
             count = done.stdout.split()[-1:] or ["no"]
-            said = "GROWS" if grown else "flat"
+            said = "FAILED" if done.returncode else "GROWS" if grown else "flat"
             print(f"{kind}: {said} over {args.rounds} rounds of {count[0]} vectors, {time.monotonic() - begun:.0f} s")
     return 1 if bad else 0
 

@@ -63,4 +63,4 @@ def test_memcheck_reports_a_planted_mistake(tmp_path: Path, capfd: pytest.Captur
     }
     (tmp_path / "one.jsonl").write_text(json.dumps(vector) + "\n")
     assert sanitize.check("memcheck", [str(tmp_path / "one.jsonl")], quickly("memcheck", TOO_SMALL)) == 1
-    assert "Invalid write of size 1" in capfd.readouterr().out
+    assert "Invalid write of size 1" in capfd.readouterr().err
