@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "glmsse"
 
-# What the command line, the servers and the recordings are made of; all else is the core (docs/vendoring.md).
-BEYOND_CORE = frozenset({"__main__.py", "capture", "cli", "proxy", "report", "scenarios.py", "server"})
+# What the command line, the servers, recordings and audits are made of; all else is the core (docs/vendoring.md).
+BEYOND_CORE = frozenset({"__main__.py", "audit", "capture", "cli", "proxy", "report", "scenarios.py", "server"})
 KINDS = frozenset({".py", ".pyi", ".pyx", ".pxi", ".typed", ".html", ".css"})
 
 

@@ -6,7 +6,14 @@ from importlib import import_module
 
 from .outcome import Unreadable
 
-PACKAGES = {"server": ("starlette", "uvicorn"), "http": ("httpx",), "report": ("jinja2",), "cli": ("rich",)}
+PACKAGES = {
+    "server": ("starlette", "uvicorn"),
+    "http": ("httpx",),
+    "audit": ("fsspec", "pyarrow"),
+    "dask": ("distributed",),
+    "report": ("jinja2",),
+    "cli": ("rich",),
+}
 """What each extra brings."""
 
 
