@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -26,7 +27,8 @@ import tomllib
 
 import vendor
 from mutants import Mutant, mutants_of
-from mutation_runs import CompiledRun, PureRun
+from mutation_compiled import CompiledRun
+from mutation_pure import PureRun
 
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 CYTHON = (".pyx", ".pxi")
@@ -52,30 +54,32 @@ def chosen(files: list[str], sample: int | None, seed: int) -> list[Mutant]:
     return sorted(random.Random(seed).sample(mutants, sample), key=lambda mutant: (mutant.file, mutant.start))
 
 
-def results_in(log: Path | None) -> dict[tuple[str, int, int, str], str]:
+def results_in(log: Path) -> dict[tuple[str, int, int, str], str]:
     """What an earlier run found, so that a long one can go on where it stopped."""
-    if log is None or not log.exists():
+    if not log.exists():
         return {}
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     return {(one["file"], one["start"], one["stop"], one["new"]): one["result"] for one in lines}
 
 
-def run(mutants: list[Mutant], work: Path, log: Path | None) -> Iterator[tuple[Mutant, str]]:
+def run(mutants: list[Mutant], work: Path, keep: Path) -> Iterator[tuple[Mutant, str]]:
     """Each mutant with killed, timeout, survived or invalid."""
-    before = results_in(log)
+    log = keep / "results.jsonl"
+    results = results_in(log)
     runs: dict[bool, PureRun | CompiledRun] = {}
     for mutant in mutants:
         key = (mutant.file, mutant.start, mutant.stop, mutant.new)
-        if key not in before:
+        if key not in results:
             compiled = mutant.file.endswith(CYTHON)
             if compiled not in runs:
-                runs[compiled] = (CompiledRun if compiled else PureRun)(work / ("compiled" if compiled else "pure"))
-            before[key] = runs[compiled].result_of(mutant)
-            if log is not None:
-                record = dict(zip(("file", "start", "stop", "new"), key, strict=True), result=before[key])
-                with log.open("a", encoding="utf-8") as out:
-                    print(json.dumps(record), file=out)
-        yield mutant, before[key]
+                folder = work / ("compiled" if compiled else "pure")
+                folder.mkdir()
+                runs[compiled] = (CompiledRun if compiled else PureRun)(folder, keep)
+            results[key] = runs[compiled].result_of(mutant)
+            with log.open("a", encoding="utf-8") as out:
+                names = ("file", "start", "stop", "new", "result")
+                print(json.dumps(dict(zip(names, (*key, results[key]), strict=True))), file=out)
+        yield mutant, results[key]
 
 
 def main() -> int:
@@ -84,16 +88,20 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=100, metavar="N", help="so many of the mutants (default: 100)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: 1)")
     parser.add_argument("--all", action="store_true", help="all mutants; hours")
-    parser.add_argument("--log", type=Path, help="keep each result in this file, and go on from there")
+    parser.add_argument("--keep", type=Path, help="keep what was found here, and go on from it; for unchanged files")
     parser.add_argument("--least", type=float, default=0, metavar="PERCENT", help="least score (default: 0)")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the process at work with us
     begun = time.monotonic()
     mutants = chosen(args.files, None if args.all else args.sample, args.seed)
     reasons = explained()
     counts: dict[str, Counter[str]] = {}
     unexplained = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as name:
-        for mutant, result in run(mutants, Path(name).resolve(), args.log):
+        work = Path(name).resolve()
+        keep = args.keep.resolve() if args.keep else work
+        keep.mkdir(parents=True, exist_ok=True)
+        for mutant, result in run(mutants, work, keep):
             why = reasons.get((mutant.file, mutant.old_line, mutant.new_line))
             if result == "survived" and why is not None:
                 result = "explained"
