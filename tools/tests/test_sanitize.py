@@ -47,14 +47,14 @@ def quickly(name: str, planted: tuple[str, Edit]) -> Recipe:
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_mistake_is_reported(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_planted_mistake_is_reported(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
     arguments = ["-q", "-p", "no:cacheprovider", str(tmp_path / "test_it.py")]
     assert sanitize.check(name, arguments, quickly(name, PLANTED[name])) == 1
-    assert SEEN[name] in capsys.readouterr().out
+    assert SEEN[name] in capfd.readouterr().out
 
 
-def test_memcheck_reports_a_planted_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_memcheck_reports_a_planted_mistake(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     vector = {
         "layer": "framing",
         "name": "y_it",
@@ -63,4 +63,4 @@ def test_memcheck_reports_a_planted_mistake(tmp_path: Path, capsys: pytest.Captu
     }
     (tmp_path / "one.jsonl").write_text(json.dumps(vector) + "\n")
     assert sanitize.check("memcheck", [str(tmp_path / "one.jsonl")], quickly("memcheck", TOO_SMALL)) == 1
-    assert "Invalid write of size 1" in capsys.readouterr().out
+    assert "Invalid write of size 1" in capfd.readouterr().out
