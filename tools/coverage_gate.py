@@ -58,14 +58,20 @@ def check(name: str, arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as directory:
         folder = build(Path(directory).resolve(), gate.recipe)
         settings = folder / "coverage.ini"
-        include = "\n    ".join(str(folder / file) for file in files)
-        settings.write_text(
-            f"[run]\n{gate.settings}\ndata_file = {folder}/data\n"
-            f"include =\n    {include}\n[report]\npartial_branches = {ALWAYS_TRUE}\nexclude_lines =\n    "
-            + "\n    ".join(NEVER_RUN)
-            + "\n",
-            encoding="utf-8",
+        lines = (
+            "[run]",
+            gate.settings,
+            f"data_file = {folder}/data",
+            "include =",
+            *(f"    {folder / f}" for f in files),
         )
+        left_out = (
+            "[report]",
+            f"partial_branches = {ALWAYS_TRUE}",
+            "exclude_lines =",
+            *(f"    {p}" for p in NEVER_RUN),
+        )
+        settings.write_text("\n".join((*lines, *left_out, "")), encoding="utf-8")
         coverage = [sys.executable, "-m", "coverage"]
         rc = f"--rcfile={settings}"
         selected = f"not {gate.other_build} and not {' and not '.join(SLOW)}"
