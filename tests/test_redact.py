@@ -47,6 +47,8 @@ def behaviour(glmsse: Any, data: bytes, profile: str, **options: Any) -> dict[st
     verdict = stream.close()
     fields = verdict.to_dict()
     fields["request_id"] = fields["request_id"] and len(fields["request_id"])
+    reason = fields["finish_reason"]
+    fields["finish_reason"] = reason if re.fullmatch("[a-z_]+", reason or "") else reason and len(reason)
     if fields["error"]:
         fields["error"] = {name: fields["error"][name] for name in ("code", "parent_code", "stage", "offset")}
     return {
@@ -80,14 +82,17 @@ def said(glmsse: Any, data: bytes) -> str:
 
 
 def words_of(data: bytes) -> set[str]:
-    return {found.casefold() for found in WORD.findall(data.decode(errors="replace"))}
+    """Its words; the letters of an escape, and of what was to become one, are none."""
+    spoken = re.sub(rb"\\u[0-9a-fA-F]{0,3}", b" ", data)
+    return {found.casefold() for found in WORD.findall(spoken.decode(errors="replace"))}
 
 
 def protocol_words(data: bytes) -> set[str]:
     """What may stay: words of the protocols, the model's name, codes and reasons."""
-    known = " ".join((*protocol.KEYS, *protocol.VALUES, "data event retry DONE true false null Infinity"))
+    known = " ".join((*protocol.KEYS, *protocol.VALUES, "data event retry DONE true false null Infinity length"))
+    tags = b" ".join(re.findall(rb"</?[a-z_]+>", data))
     kept = re.findall(rb'"(?:model|finish_reason|native_finish_reason|code|type)":\s*"([^"]*)"', data)
-    return words_of(known.encode()) | words_of(b" ".join(kept))
+    return words_of(known.encode()) | words_of(b" ".join(kept)) | words_of(tags)
 
 
 @each_body
@@ -332,6 +337,21 @@ def test_the_sidecar_is_redacted_with_its_body(tmp_path: Path) -> None:
     assert kept.headers["x-request-id"] == response_id != "20261201093000a1b2c3d4e5f60718"
     assert kept.verdict is not None
     assert kept.verdict["request_id"] == response_id
+
+
+def test_a_finish_reason_that_could_be_text_is_redacted_in_the_sidecar_too() -> None:
+    told = "because Rosalind said so"
+    verdict = {"outcome": "not_accepted", "request_id": None, "error": None, "finish_reason": told}
+    recording = Recording(
+        body([text("Hello"), finish(told, 9)]), Sidecar(terminal=Terminal("done", told), verdict=verdict)
+    )
+
+    redacted = redact(recording, seed=1)
+
+    assert redacted.sidecar.verdict is not None
+    assert redacted.sidecar.verdict["finish_reason"] == redacted.sidecar.terminal.finish_reason != told
+    assert len(redacted.sidecar.terminal.finish_reason or "") == len(told)
+    assert b"Rosalind" not in redacted.body
 
 
 def test_a_directory_is_redacted_into_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

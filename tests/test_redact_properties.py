@@ -48,6 +48,14 @@ def test_any_stream_of_chunks(chunks: list[Any], seed: int) -> None:
     _check(data, seed)
 
 
+def test_a_finish_reason_that_nobody_knows_is_text() -> None:
+    _check(body([text("Hello"), finish("because Rosalind said so", None)]), 1)
+
+
+def test_a_broken_escape_stays_broken() -> None:
+    _check(body([text("Hello")]).replace(b"glm-5.2", b"glm-5.\\uces"), 1)
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SMALL), st.data())
 def test_any_damage(data: bytes, draw: Any) -> None:

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "glmsse"
 
 # What the command line, the servers and the recordings are made of; all else is the core (docs/vendoring.md).
 BEYOND_CORE = frozenset({"__main__.py", "capture", "cli", "proxy", "report", "scenarios.py", "server"})
-KINDS = frozenset({".py", ".pyi", ".pyx", ".pxi", ".typed"})
+KINDS = frozenset({".py", ".pyi", ".pyx", ".pxi", ".typed", ".html", ".css"})
 
 
 def package_files(*, core: bool = True) -> Iterator[Path]:

@@ -27,6 +27,8 @@ _SPARE = {
 }
 _MOST_TRIES = 200
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,3}")
+"""The letters of an escape are no word's: a broken one stays as it is, so that it stays broken."""
 
 
 def width(char: str) -> int:
@@ -91,4 +93,4 @@ class Pseudonyms:
 
 def words(text: str) -> list[str]:
     """The runs of four or more letters, without case: what could be recognised."""
-    return [found.casefold() for found in _WORD.findall(text)]
+    return [found.casefold() for found in _WORD.findall(_ESCAPE.sub(" ", text))]

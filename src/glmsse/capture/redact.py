@@ -17,7 +17,7 @@ from ..errors import CLOSE_CODES, MisuseError
 from . import protocol_words as protocol
 from .lookalikes import Pseudonyms, words
 from .recording import Recording, digest_of, stream_for
-from .redact_payload import read_payload, whole_name
+from .redact_payload import FINISH, read_payload, whole_name
 from .replacing import (
     TAG,
     Changes,
@@ -82,6 +82,9 @@ def _behaviour(recording: Recording) -> _Behaviour:
     end = recording.sidecar.terminal.end
     fields = stream.close(end if end in CLOSE_CODES else None).to_dict()
     fields["request_id"] = None if fields["request_id"] is None else len(fields["request_id"])
+    reason = fields["finish_reason"]
+    if isinstance(reason, str) and not FINISH.fullmatch(reason):
+        fields["finish_reason"] = len(reason.encode(errors="surrogatepass"))
     if fields["error"] is not None:
         fields["error"] = {name: value for name, value in fields["error"].items() if "id" not in name.split("_")}
     fields["counts"] = (stream.events_seen, stream.bytes_seen, stream.pieces_seen)
@@ -149,6 +152,7 @@ class _Redaction:
                 name: value if name in _KEPT_HEADERS else self._pseudonyms(value)
                 for name, value in sidecar.headers.items()
             },
+            terminal=replace(sidecar.terminal, finish_reason=self._reason(sidecar.terminal.finish_reason)),
             reading=replace(reading, tools=tools),
             redacted=True,
         )
@@ -164,8 +168,14 @@ class _Redaction:
         if isinstance(error, dict):
             error = {name: value for name, value in error.items() if name not in ("id_digests", "request_id")}
         request_id = verdict.get("request_id")
+        reason = self._reason(verdict.get("finish_reason"))
         named_id = self._pseudonyms(request_id) if isinstance(request_id, str) else None
-        return verdict | {"error": error, "request_id": named_id, "digest": None}
+        return verdict | {"error": error, "request_id": named_id, "finish_reason": reason, "digest": None}
+
+    def _reason(self, reason: Any) -> Any:
+        if isinstance(reason, str) and not FINISH.fullmatch(reason):
+            return self._pseudonyms(reason)
+        return reason
 
     # The body as documents.
 

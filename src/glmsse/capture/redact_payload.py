@@ -14,7 +14,8 @@ from .json_spans import Change, Token, tokens
 from .lookalikes import Pseudonyms
 from .replacing import Changes, Document, Piece, arguments, literal, model_text, number, plain, quoted, stray
 
-_FINISH = re.compile(r"[a-z_]{1,40}")
+FINISH = re.compile(r"[a-z_]{1,40}")
+"""A finish reason that stays; what looks otherwise may be anybody's text."""
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 """What a verdict shows of a provider's code (`provider.safe_word`)."""
 _MOST_SPLICES = 16
@@ -136,7 +137,7 @@ def _is_protocol_word(path: tuple[Any, ...], key: str | None, text: str) -> bool
     if key == "model":
         return True
     if key in ("finish_reason", "native_finish_reason", "stop_reason"):
-        return _FINISH.fullmatch(text) is not None
+        return FINISH.fullmatch(text) is not None
     if key in ("code", "type", "status") and ("error" in path or len(path) == 1) and _CODE.fullmatch(text):
         return True
     return key in ("role", "object", "type") and text in protocol.VALUES

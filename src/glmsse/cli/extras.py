@@ -6,7 +6,7 @@ from importlib import import_module
 
 from .outcome import Unreadable
 
-PACKAGES = {"server": ("starlette", "uvicorn"), "http": ("httpx",)}
+PACKAGES = {"server": ("starlette", "uvicorn"), "http": ("httpx",), "report": ("jinja2",), "cli": ("rich",)}
 """What each extra brings."""
 
 
