@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import BinaryIO, cast
 
 from ..chat import ChatStream
 from ..errors import MisuseError
@@ -131,9 +132,16 @@ def digest_of(body: bytes) -> str:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Either the whole file is there, and stays after a crash, or what was there before."""
+    with written_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written_whole(path: Path) -> Generator[BinaryIO]:
+    """A file to write to, which takes the place of what was there only when the block is left without an exception."""
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:64]}.", delete=False) as file:
         try:
-            file.write(data)
+            yield cast("BinaryIO", file)
             file.flush()
             os.fsync(file.fileno())
             os.chmod(file.name, 0o666 & ~_umask())

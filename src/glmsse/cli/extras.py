@@ -6,7 +6,12 @@ from importlib import import_module
 
 from .outcome import Unreadable
 
-PACKAGES = {"server": ("starlette", "uvicorn"), "http": ("httpx",)}
+PACKAGES = {
+    "server": ("starlette", "uvicorn"),
+    "http": ("httpx",),
+    "audit": ("fsspec", "pyarrow"),
+    "dask": ("distributed",),
+}
 """What each extra brings."""
 
 

@@ -1,0 +1,128 @@
+"""Recordings behind a URL, by fsspec (extra: audit). The only module that knows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, cast
+
+from ..capture.recording import BODY_SUFFIX, MOST_SIDECAR_BYTES, SIDECAR_SUFFIX
+from ..errors import MisuseError
+from .finding import SUFFIXES, Found, error_of
+
+BLOCK_BYTES = 4 * 1024 * 1024
+"""A file up to this size is fetched by one request, a larger one in blocks."""
+
+_CHANGES = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
+"""What file systems call that which changes with the file."""
+
+
+def check_url(url: str) -> None:
+    """MisuseError if there is nothing here that could read such URLs."""
+    fsspec: Any = import_module("fsspec")
+
+    problem = None
+    try:
+        fsspec.get_filesystem_class(url.partition("://")[0])
+    except ImportError as missing:
+        problem = f"URLs of this kind need one more package: {missing}"
+    except ValueError:
+        problem = "fsspec knows no URLs of this kind"
+    if problem is None and "::" in url:
+        problem = "URLs within URLs are not read"
+    if problem is not None:
+        raise MisuseError(problem)
+
+
+def find_remote(url: str) -> Iterator[Found]:
+    """The recordings at a URL: a file, a folder with all below it, or a pattern.
+
+    Of a folder the names in it are held, since file systems hand them over so; of the folders below only one at a time.
+    """
+    try:
+        system, path = _system(url)
+        plain = _plain_part(path)
+        if plain != path:
+            utils: Any = import_module("fsspec.utils")
+            pattern: re.Pattern[str] = re.compile(utils.glob_translate(path))
+            levels = None if "**" in path else path.count("/") - plain.count("/")
+            yield from _in_folder(system, plain, lambda name: pattern.match(name) is not None, levels)
+        elif system.isdir(path):
+            yield from _in_folder(system, path, lambda name: name.endswith(SUFFIXES))
+        else:
+            yield _found(system, path, system.info(path), None)
+    except Exception as problem:  # each file system has exceptions of its own
+        yield _unfound(url, problem)
+
+
+def read_remote(url: str, size: int | None) -> Iterator[bytes]:
+    """The bytes of one file, in pieces."""
+    system, path = _system(url)
+    if size is not None and size <= BLOCK_BYTES:
+        yield cast("bytes", system.cat_file(path))
+        return
+    with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
+        while data := cast("bytes", file.read(BLOCK_BYTES)):
+            yield data
+
+
+def read_remote_sidecar(url: str, *, is_there: bool | None) -> bytes | None:
+    """The bytes of a sidecar, of a too large one the first; None if there is none."""
+    if is_there is False:
+        return None
+    system, path = _system(url)
+    with suppress(FileNotFoundError):
+        return cast("bytes", system.cat_file(path, start=0, end=MOST_SIDECAR_BYTES + 1))
+    return None
+
+
+def error_of_any(problem: BaseException) -> str:
+    """The word for it of columns.ERRORS."""
+    return error_of(problem) if isinstance(problem, OSError) else "unreadable"
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, which fsspec keeps, and the path within it; nothing of listings is kept."""
+    fsspec: Any = import_module("fsspec")
+
+    return cast("tuple[Any, str]", fsspec.url_to_fs(url, use_listings_cache=False))
+
+
+def _plain_part(path: str) -> str:
+    """The folders before the first that is a pattern."""
+    plain, magic, _ = re.split(r"([*?[])", path, maxsplit=1) if re.search(r"[*?[]", path) else (path, "", "")
+    return plain.rpartition("/")[0] if magic else path
+
+
+def _in_folder(system: Any, folder: str, fits: Callable[[str], bool], levels: int | None = None) -> Iterator[Found]:
+    """What fits in and below a folder, down to so many levels."""
+    folders = [(folder, 1)]
+    while folders:
+        folder, level = folders.pop()
+        try:
+            entries = cast("list[dict[str, Any]]", system.ls(folder, detail=True))
+        except Exception as problem:
+            yield _unfound(system.unstrip_protocol(folder), problem)
+            continue
+        names = {entry["name"] for entry in entries}
+        for entry in entries:
+            name: str = entry["name"]
+            if entry["type"] == "directory":
+                if name.strip("/") != folder.strip("/") and level != levels:
+                    folders.append((name, level + 1))
+            elif fits(name):
+                beside = f"{name.removesuffix('.gz').removesuffix(BODY_SUFFIX)}{SIDECAR_SUFFIX}"
+                yield _found(system, name, entry, beside in names)
+
+
+def _found(system: Any, path: str, details: dict[str, Any], has_sidecar: bool | None) -> Found:
+    size = details.get("size")
+    changes = next((str(details[name]) for name in _CHANGES if details.get(name)), None)
+    stamp = None if changes is None else f"{size}:{changes}"
+    return Found(system.unstrip_protocol(path), size, stamp, has_sidecar)
+
+
+def _unfound(url: str, problem: Exception) -> Found:
+    return Found(url, error=error_of_any(problem), error_class=type(problem).__name__)
