@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 
 Cell = str | int | float | bool | None
@@ -68,13 +68,12 @@ ERRORS = {
 }
 
 
-def row_of(cells: Iterable[tuple[str, Cell]]) -> Row:
+def row_of(cells: Mapping[str, Cell]) -> Row:
     """The row with these cells by name; the others are None."""
-    known = dict(cells)
-    return tuple(known.get(name) for name in NAMES)
+    return tuple(map(cells.get, NAMES))
 
 
 def unreadable(path: str, size: int | None, error: str, error_class: str | None = None) -> Row:
     """The row of what could not be read."""
     cells = {"path": path, "size": size, "outcome": UNREADABLE, "accepted": False}
-    return row_of({**cells, "error": error, "error_class": error_class}.items())
+    return row_of({**cells, "error": error, "error_class": error_class})

@@ -26,7 +26,7 @@ MAX_FILE_BYTES = 1024**3
 LARGEST_NUMBER = 2**63 - 1
 """That a column can hold; providers may write larger ones."""
 
-_Buffer = bytes | memoryview
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,14 @@ class _Unfit(Exception):
 
 def read_batch(settings: Settings, batch: Sequence[Found]) -> list[Row]:
     """The rows of a batch, in its order."""
-    buffer = bytearray(READ_BYTES)
-    return [_row(settings, found, buffer) for found in batch]
+    return [_row(settings, found) for found in batch]
 
 
-def _row(settings: Settings, found: Found, buffer: bytearray) -> Row:
+def _row(settings: Settings, found: Found) -> Row:
     error, error_class = found.error, found.error_class
     if error is None:
         try:
-            return _read(settings, found, buffer)
+            return _read(settings, found)
         except _Unfit as problem:
             error = str(problem)
         except Exception as problem:  # whatever it is, it is about one file of many
@@ -77,7 +76,7 @@ def _word_for(problem: Exception) -> str:
     return "out_of_memory" if isinstance(problem, MemoryError) else "failed"
 
 
-def _read(settings: Settings, found: Found, buffer: bytearray) -> Row:
+def _read(settings: Settings, found: Found) -> Row:
     if (found.size or 0) > settings.max_file_bytes:
         raise _Unfit("too_large")
     sidecar, total_seconds = _sidecar(found)
@@ -87,7 +86,7 @@ def _read(settings: Settings, found: Found, buffer: bytearray) -> Row:
         stream.start(sidecar.status, sidecar.headers)
     digest = sha256() if settings.sha256 else None
     size = 0
-    for piece in _pieces(found, buffer):
+    for piece in _pieces(found):
         size += len(piece)
         if size > settings.max_file_bytes:
             raise _Unfit("too_large")
@@ -108,7 +107,7 @@ def _read(settings: Settings, found: Found, buffer: bytearray) -> Row:
     cells.update(_verdict_cells(verdict))
     cells.update(_counts(stream))
     cells.update(_usage(verdict.usage))
-    return row_of(cells.items())
+    return row_of(cells)
 
 
 def _plain(text: str | None) -> str | None:
@@ -151,33 +150,32 @@ def _usage(usage: Usage | None) -> dict[str, Cell]:
     }
 
 
-def _pieces(found: Found, buffer: bytearray) -> Iterator[_Buffer]:
-    """The body, unpacked; a piece is good until the next one is asked for."""
+def _pieces(found: Found) -> Iterator[bytes]:
+    """The body, unpacked."""
     if is_url(found.path):
         from .remote import read_remote  # needs the extra
 
-        stored: Iterator[_Buffer] = read_remote(found.path, found.size)
-        if not found.path.endswith(".gz"):
-            return stored
-        return _unpacked(stored)
-    if found.path.endswith(".gz"):
-        return _unpacked(_stored(found.path, buffer))
-    return _stored(found.path, buffer)
+        stored = read_remote(found.path, found.size)
+    else:
+        stored = _stored(found.path)
+    return _unpacked(stored) if found.path.endswith(".gz") else stored
 
 
-def _stored(path: str, buffer: bytearray) -> Iterator[_Buffer]:
-    view = memoryview(buffer)
-    with open(path, "rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            yield view[:count]
+def _stored(path: str) -> Iterator[bytes]:
+    file = os.open(path, _FLAGS)
+    try:
+        while data := os.read(file, READ_BYTES):
+            yield data
+    finally:
+        os.close(file)
 
 
-def _unpacked(stored: Iterator[_Buffer]) -> Iterator[bytes]:
+def _unpacked(stored: Iterator[bytes]) -> Iterator[bytes]:
     """The members of a gzip file, one after the other, a bounded piece at a time."""
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     begun = False
     for packed in stored:
-        data = bytes(packed)
+        data = packed
         while data:
             begun = True
             yield unpacker.decompress(data, READ_BYTES)
@@ -211,11 +209,10 @@ def _sidecar_bytes(path: str, *, is_there: bool | None) -> bytes | None:
         from .remote import read_remote_sidecar  # needs the extra
 
         return read_remote_sidecar(path, is_there=is_there)
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(MOST_SIDECAR_BYTES + 1)
-    except (FileNotFoundError, IsADirectoryError):
+    if not os.access(path, os.F_OK):
         return None
+    with open(path, "rb", buffering=0) as file:
+        return file.read(MOST_SIDECAR_BYTES + 1)
 
 
 def _last_second(chunks: object) -> float | None:

@@ -115,6 +115,8 @@ def stream_for(reading: Reading, *, deltas: bool = True, collect: bool = True, d
 
 
 def _limits(changed: dict[str, int | None]) -> Limits:
+    if not changed:
+        return DEFAULT_LIMITS
     if not changed.keys() <= {limit.name for limit in fields(Limits)}:
         raise MisuseError("limits takes names of Limits only")
     return replace(DEFAULT_LIMITS, **changed)  # type: ignore[arg-type]  # Limits checks each value itself
