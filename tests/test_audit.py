@@ -501,6 +501,41 @@ def test_a_second_run_reads_what_is_new_or_has_changed_and_forgets_what_is_gone(
     assert rows == audited(folder, out=tmp_path / "anew.jsonl")
 
 
+def test_a_sidecar_that_comes_changes_or_goes_has_its_body_read_again(tmp_path: Path) -> None:
+    root, out = tmp_path / "in", tmp_path / "v.jsonl"
+    root.mkdir()
+    path = root / "a.sse"
+    recording = Recording(SCENARIOS["text"].body, Sidecar(model="glm-5.2"))
+    path.write_bytes(recording.body)
+    models = [audited(root, out=out)["a.sse"]["model"]]
+
+    recording.write(path)
+    os.utime(path, ns=(1, 1))
+    before = audited(root, out=out)
+    os.utime(path, ns=(1, 1))
+    beside = path.with_suffix(".json")
+    beside.write_text(beside.read_text().replace("glm-5.2", "glm-5.2-air"))
+    models += [before["a.sse"]["model"], audited(root, out=out)["a.sse"]["model"]]
+    beside.unlink()
+    models.append(audited(root, out=out)["a.sse"]["model"])
+
+    assert models == [None, "glm-5.2", "glm-5.2-air", None]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_what_is_called_as_a_sidecar_and_is_no_file_is_none(tmp_path: Path) -> None:
+    for name in ("pipe", "folder"):
+        (tmp_path / f"{name}.sse").write_bytes(SCENARIOS["text"].body)
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "folder.json").mkdir()
+
+    command = [sys.executable, "-m", "glmsse", "audit", ".", "-o", "v.jsonl", "--workers", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+
+    assert done.returncode == 0
+    assert [row["outcome"] for row in rows_in(tmp_path / "v.jsonl").values()] == ["accepted", "accepted"]
+
+
 def test_a_file_that_is_named_twice_has_one_row(folder: Path, tmp_path: Path) -> None:
     expected = audited(folder, out=tmp_path / "v.jsonl")
     for _ in range(2):
