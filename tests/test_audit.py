@@ -413,6 +413,30 @@ def test_a_pool_that_takes_nothing_any_more_makes_rows_and_the_next_run_tries_th
     assert set(rows) == set(lost)
 
 
+def test_what_an_engine_raises_is_named(folder: Path, tmp_path: Path) -> None:
+    class Empty(Executor):
+        """Its workers do not have the package."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(ModuleNotFoundError("CANARY"))
+            return future
+
+    rows = audited(folder, out=tmp_path / "v.jsonl", executor=Empty())
+
+    assert {(row["error"], row["error_class"]) for row in rows.values()} == {("worker_lost", "ModuleNotFoundError")}
+
+
+def test_a_script_that_does_not_guard_its_main_part_is_told_so(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"from glmsse.audit import audit\naudit([{str(folder)!r}], 'v.jsonl', workers=2)\n")
+
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+
+    assert done.returncode == 1
+    assert b"MisuseError: no process can be started: a script calls audit under" in done.stderr
+
+
 def test_a_lost_batch_is_tried_again(folder: Path, tmp_path: Path) -> None:
     class Forgetful(ThreadPoolExecutor):
         calls = 0

@@ -241,7 +241,7 @@ def test_failures_of_a_file_system_are_rows(tmp_path: Path, monkeypatch: pytest.
     assert {name: row["error"] for name, row in rows.items()} == {
         "one.sse": None,
         "shut": "permission",
-        "three.sse": "failed",
+        "three.sse": "unreadable",
     }
     assert rows["three.sse"]["error_class"] == "RuntimeError"
     assert "CANARY" not in (tmp_path / "v.jsonl").read_text()

@@ -39,6 +39,10 @@ class Found(NamedTuple):
     error_class: str | None = None
 
 
+class Unread(Exception):
+    """A failure behind a URL that is no OSError; the message is the class of the exception that it had there."""
+
+
 def find(paths: Iterable[str]) -> Iterator[Found]:
     """Everything under these paths; what cannot be looked at is found with its error."""
     for path in paths:

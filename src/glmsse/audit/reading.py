@@ -19,7 +19,7 @@ from ..errors import MisuseError, finish_code
 from ..events import Usage
 from ..verdict import Verdict
 from .columns import Cell, Row, row_of, unreadable
-from .finding import Found, error_of, is_url, sidecar_of
+from .finding import Found, Unread, error_of, is_url, sidecar_of
 
 READ_BYTES = 64 * 1024
 MAX_FILE_BYTES = 1024**3
@@ -59,6 +59,8 @@ def _row(settings: Settings, found: Found) -> Row:
             return _read(settings, found)
         except _Unfit as problem:
             error = str(problem)
+        except Unread as problem:
+            error, error_class = "unreadable", str(problem)
         except Exception as problem:  # whatever it is, it is about one file of many
             error, error_class = _word_for(problem), type(problem).__name__
     return unreadable(found.path, found.size, error, error_class)

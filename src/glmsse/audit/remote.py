@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
 from ..capture.recording import MOST_SIDECAR_BYTES
 from ..errors import MisuseError
-from .finding import SUFFIXES, Found, error_of, sidecar_of
+from .finding import SUFFIXES, Found, Unread, error_of, sidecar_of
 
 BLOCK_BYTES = 4 * 1024 * 1024
 """A file up to this size is fetched by one request, a larger one in blocks."""
@@ -59,21 +59,36 @@ def find_remote(url: str) -> Iterator[Found]:
 
 def read_remote(url: str, size: int | None) -> Iterator[bytes]:
     """The bytes of one file, in pieces."""
-    system, path = _system(url)
-    if size is not None and size <= BLOCK_BYTES:
-        yield cast("bytes", system.cat_file(path))
-        return
-    with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
-        while data := cast("bytes", file.read(BLOCK_BYTES)):
-            yield data
+    with _its_faults():
+        system, path = _system(url)
+        if size is not None and size <= BLOCK_BYTES:
+            yield cast("bytes", system.cat_file(path))
+            return
+        with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
+            while data := cast("bytes", file.read(BLOCK_BYTES)):
+                yield data
 
 
 def read_remote_sidecar(url: str) -> bytes | None:
     """The bytes of a sidecar, of a too large one the first; None if it has gone."""
-    system, path = _system(url)
-    with suppress(FileNotFoundError):
+    with _its_faults(), suppress(FileNotFoundError):
+        system, path = _system(url)
         return cast("bytes", system.cat_file(path, start=0, end=MOST_SIDECAR_BYTES + 1))
     return None
+
+
+@contextmanager
+def _its_faults() -> Generator[None]:
+    """Each file system has exceptions of its own, which are no faults of this program."""
+    fault: str | None = None
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as problem:
+        fault = type(problem).__name__
+    if fault is not None:
+        raise Unread(fault)
 
 
 def error_of_any(problem: BaseException) -> str:
