@@ -339,6 +339,21 @@ def test_the_sidecar_is_redacted_with_its_body(tmp_path: Path) -> None:
     assert kept.verdict["request_id"] == response_id
 
 
+def test_a_finish_reason_that_could_be_text_is_redacted_in_the_sidecar_too() -> None:
+    told = "because Rosalind said so"
+    verdict = {"outcome": "not_accepted", "request_id": None, "error": None, "finish_reason": told}
+    recording = Recording(
+        body([text("Hello"), finish(told, 9)]), Sidecar(terminal=Terminal("done", told), verdict=verdict)
+    )
+
+    redacted = redact(recording, seed=1)
+
+    assert redacted.sidecar.verdict is not None
+    assert redacted.sidecar.verdict["finish_reason"] == redacted.sidecar.terminal.finish_reason != told
+    assert len(redacted.sidecar.terminal.finish_reason or "") == len(told)
+    assert b"Rosalind" not in redacted.body
+
+
 def test_a_directory_is_redacted_into_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     (source / "deep").mkdir(parents=True)

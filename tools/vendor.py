@@ -15,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "glmsse"
 
-# What the command line, the servers and the recordings are made of; all else is the core (docs/vendoring.md).
-BEYOND_CORE = frozenset({"__main__.py", "capture", "cli", "proxy", "report", "scenarios.py", "server"})
-KINDS = frozenset({".py", ".pyi", ".pyx", ".pxi", ".typed"})
+# What the command line, the servers, recordings and audits are made of; all else is the core (docs/vendoring.md).
+BEYOND_CORE = frozenset({"__main__.py", "audit", "capture", "cli", "proxy", "report", "scenarios.py", "server"})
+KINDS = frozenset({".py", ".pyi", ".pyx", ".pxi", ".typed", ".html", ".css"})
 
 
 def package_files(*, core: bool = True) -> Iterator[Path]:

@@ -17,6 +17,7 @@ from typing import Any
 from glmsse import errors, limits
 from glmsse.__main__ import COMMANDS, build_parser
 from glmsse.answers import ANSWER_REFUSALS
+from glmsse.audit import COLUMNS, ERRORS
 from glmsse.profiles import FINISH_ALIASES, PROFILES, TOLERANCES
 from glmsse.provider import AMBIGUOUS_CATEGORIES, CATEGORY_OF_CODE, CATEGORY_OF_STATUS, SAFE_CATEGORIES
 from glmsse.scenarios import SCENARIOS
@@ -221,6 +222,15 @@ def _scenarios() -> str:
     return _table(("file", "what it is"), [(f"`{name}.sse`", one.title) for name, one in SCENARIOS.items()])
 
 
+def _audit_columns() -> str:
+    rows = [(f"`{name}`", kind.__name__, meaning) for name, kind, meaning in COLUMNS]
+    return _table(("column", "type", "meaning"), rows)
+
+
+def _audit_errors() -> str:
+    return _table(("error", "meaning"), [(f"`{error}`", meaning) for error, meaning in ERRORS.items()])
+
+
 def _commands() -> str:
     """The help text of each command, at a fixed width."""
     return "\n\n".join(f"## glmsse {name}\n\n```text\n{text}```" for name, text in command_helps())
@@ -250,4 +260,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "answer_refusals": _answer_refusals,
     "scenarios": _scenarios,
     "commands": _commands,
+    "audit_columns": _audit_columns,
+    "audit_errors": _audit_errors,
 }

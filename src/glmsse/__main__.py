@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from ._version import __version__
-from .cli import audit, bench, check, convert, demo, gate, info, probe, proxy, redact, serve, show, tools
+from .cli import audit, bench, check, convert, demo, gate, info, probe, proxy, redact, report, serve, show, tools
 from .cli.outcome import UNREADABLE, Unreadable
 from .errors import MisuseError
 
-COMMANDS = (demo, show, check, convert, tools, probe, redact, gate, audit, serve, proxy, bench, info)
+COMMANDS = (demo, show, check, convert, tools, probe, redact, gate, audit, report, serve, proxy, bench, info)
 
 EPILOG = """\
 exit codes: 0 accepted, 1 not accepted, 2 usage or unreadable input, 3 protocol error, 4 limit

@@ -79,6 +79,7 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
+        """Whether the answer is whole and may be used, its calls too; the same as `bool(verdict)`."""
         return self.outcome == "accepted"
 
     def __bool__(self) -> bool:

@@ -52,6 +52,7 @@ COLUMNS = (
 
 NAMES = tuple(column.name for column in COLUMNS)
 PLACES = {name: place for place, name in enumerate(NAMES)}
+FLAGS = tuple(place for place, column in enumerate(COLUMNS) if column.kind is bool)
 
 ERRORS = {
     "not_found": "it is not there, or was gone when its turn came",

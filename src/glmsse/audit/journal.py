@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from .._version import __version__
-from .columns import COLUMNS, NAMES, Row
+from .columns import COLUMNS, FLAGS, NAMES, Row
 from .finding import Found
 from .reading import Settings
 
@@ -29,7 +29,6 @@ _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
 _COLUMNS = ", ".join(f'"{name}"' for name in NAMES)
 _TABLE = ", ".join(f'"{column.name}" {_TYPES[column.kind]}' for column in COLUMNS)
 _MARKS = ", ".join("?" * (len(COLUMNS) + 2))
-_FLAGS = tuple(place for place, column in enumerate(COLUMNS) if column.kind is bool)
 
 
 class UnfitJournal(Exception):
@@ -112,10 +111,12 @@ class Journal:
 
     def rows(self) -> Iterator[Row]:
         """All rows, sorted by path; nothing of them is held."""
-        for cells in self._base.execute(f"SELECT {_COLUMNS} FROM rows ORDER BY path"):
-            yield tuple(
-                bool(cell) if place in _FLAGS and cell is not None else cell for place, cell in enumerate(cells)
-            )
+        for row in self._base.execute(f"SELECT {_COLUMNS} FROM rows ORDER BY path"):
+            cells = list(row)
+            for place in FLAGS:  # SQLite has numbers only
+                if cells[place] is not None:
+                    cells[place] = bool(cells[place])
+            yield tuple(cells)
 
     def ask(self, question: str) -> list[tuple[object, ...]]:
         """The answer to a query over the table `rows`."""

@@ -15,10 +15,13 @@ from typing import Any, BinaryIO, TextIO
 
 from ..capture.recording import written_whole
 from ..errors import MisuseError
-from .columns import COLUMNS, NAMES, Row
+from .columns import COLUMNS, FLAGS, NAMES, Row
 
 GROUP_ROWS = 50_000
 """Rows of a Parquet row group: what is held at a time."""
+
+
+_CSV_FLAGS: dict[object, str | None] = {True: "true", False: "false", None: None}
 
 
 def writer_for(out: str | os.PathLike[str]) -> Callable[[Iterable[Row]], None]:
@@ -42,11 +45,11 @@ def _csv(file: BinaryIO, rows: Iterable[Row]) -> None:
     with _text(file) as text:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(NAMES)
-        writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
-
-
-def _csv_cell(cell: object) -> object:
-    return str(cell).lower() if isinstance(cell, bool) else cell
+        for row in rows:
+            cells: list[object] = list(row)
+            for place in FLAGS:
+                cells[place] = _CSV_FLAGS[cells[place]]
+            writer.writerow(cells)
 
 
 def _jsonl(file: BinaryIO, rows: Iterable[Row]) -> None:

@@ -152,6 +152,7 @@ class _Redaction:
                 name: value if name in _KEPT_HEADERS else self._pseudonyms(value)
                 for name, value in sidecar.headers.items()
             },
+            terminal=replace(sidecar.terminal, finish_reason=self._reason(sidecar.terminal.finish_reason)),
             reading=replace(reading, tools=tools),
             redacted=True,
         )
@@ -167,11 +168,14 @@ class _Redaction:
         if isinstance(error, dict):
             error = {name: value for name, value in error.items() if name not in ("id_digests", "request_id")}
         request_id = verdict.get("request_id")
-        reason = verdict.get("finish_reason")
-        if isinstance(reason, str) and not FINISH.fullmatch(reason):
-            reason = self._pseudonyms(reason)
+        reason = self._reason(verdict.get("finish_reason"))
         named_id = self._pseudonyms(request_id) if isinstance(request_id, str) else None
         return verdict | {"error": error, "request_id": named_id, "finish_reason": reason, "digest": None}
+
+    def _reason(self, reason: Any) -> Any:
+        if isinstance(reason, str) and not FINISH.fullmatch(reason):
+            return self._pseudonyms(reason)
+        return reason
 
     # The body as documents.
 

@@ -11,6 +11,8 @@ PACKAGES = {
     "http": ("httpx",),
     "audit": ("fsspec", "pyarrow"),
     "dask": ("distributed",),
+    "report": ("jinja2",),
+    "cli": ("rich",),
 }
 """What each extra brings."""
 

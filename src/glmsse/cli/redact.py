@@ -11,6 +11,7 @@ from ..capture import Recording, UnfitRecording
 from ..capture.recording import BODY_SUFFIX, sidecar_path, write_whole
 from ..capture.redact import CannotRedact, redact
 from .outcome import ACCEPTED, UNREADABLE, Unreadable
+from .progress import track
 from .terminal import safe
 
 EPILOG = """\
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             raise Unreadable(f"{safe(args.source)}: no *{BODY_SUFFIX} in it")
         pairs = [(body, out / body.relative_to(source)) for body in bodies]
     problems = 0
-    for body, target in pairs:
+    for body, target in track(pairs, len(pairs), "redacting"):
         try:
             _redact(body, target, args.keep)
         except Unreadable as problem:
