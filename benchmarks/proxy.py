@@ -32,6 +32,7 @@ from starlette.routing import Route
 
 from glmsse.proxy import chat
 from glmsse.proxy.app import create_app
+from glmsse.proxy.passage import Passage
 from glmsse.proxy.settings import Settings
 from glmsse.scenarios import DONE, finish, frame, text
 from glmsse.verdict import Verdict
@@ -45,22 +46,19 @@ CONNECT_AT_ONCE = 100
 # The three proxies and the upstream, each run in a process of its own
 
 
-class NoTap:
-    """What `Exchange` needs of a passage, and nothing else."""
-
-    over = False
+class NoTap(Passage):
+    """A passage and its stream in one, which does nothing but what `Exchange` needs."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self.stream = self
-        self.verdict = Verdict("accepted", done=True)
-        self.events_seen = self.pieces_seen = self.bytes_seen = 0
+        super().__init__(self)  # type: ignore[arg-type]
+        self.events_seen = self.fast_events_seen = self.pieces_seen = self.bytes_seen = 0
         self.done = False
 
-    def start(self, *_: Any) -> list[Any]:
-        return []
+    def start(self, *_: Any) -> bool:
+        return True
 
     def close(self, _: Any = None) -> Verdict:
-        return self.verdict
+        return Verdict("accepted", done=True)
 
     def feed(self, data: bytes) -> bytes:
         self.events_seen = 1

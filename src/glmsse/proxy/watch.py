@@ -31,11 +31,14 @@ class Watch:
         self.client_gone = False
         self.slow_client = False
         self.sent_bytes = 0
+        self.sent_at = monotonic()
         self._countdown = deadlines.start(monotonic)
         self._send_seconds = send_seconds
         self._receive = receive
         self._send = send
+        self._turn = asyncio.Lock()  # a ping comes from a task of its own
         self._progressed = False
+        self._answered = False
         self._sending_since: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -71,11 +74,15 @@ class Watch:
         self._progressed = True
 
     async def send(self, message: Message) -> None:
-        self._sending_since = monotonic()
-        try:
-            await self._send(message)
-        finally:
-            self._sending_since = None
+        if message.get("more_body") is False:
+            self._answered = True
+        async with self._turn:
+            self._sending_since = monotonic()
+            try:
+                await self._send(message)
+            finally:
+                self._sending_since = None
+                self.sent_at = monotonic()
 
     async def send_body(self, data: bytes) -> None:
         self.sent_bytes += len(data)
@@ -84,8 +91,9 @@ class Watch:
     async def _wait_for_leaving(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self.client_gone = True
-        self._break_off("cancelled")
+        if not self._answered:  # servers say so at the end of a whole answer too
+            self.client_gone = True
+            self._break_off("cancelled")
 
     def _check(self) -> None:
         countdown = self._countdown

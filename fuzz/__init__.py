@@ -1,0 +1,1 @@
+"""Fuzzers of the parsers and writers: README.md beside this file says how to run them."""
