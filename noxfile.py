@@ -129,6 +129,36 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("check", ["ubsan", "bounds", "asan", "memcheck"])
+def sanitize(session: nox.Session, check: str) -> None:
+    """The core with an extension that checks itself; memcheck needs valgrind: `nox -s "sanitize(check='ubsan')"`."""
+    session.install("-e", ".[test]", "Cython>=3.1", env=COMPILED)
+    session.run("python", "tools/sanitize.py", check, *session.posargs)
+
+
+@nox.session
+def refcounts(session: nox.Session) -> None:
+    """References and blocks on a debug interpreter (python3.11-dbg): `-- --every 10` takes a tenth of the vectors."""
+    session.install("Cython>=3.1")
+    session.run("python", "tools/refcounts.py", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("build", ["compiled", "pure"])
+def amplification(session: nox.Session, build: str) -> None:
+    """The worst bytes held for bytes fed: `-- --seconds 60` for each reader."""
+    session.install("-e", ".", env=COMPILED)
+    session.run("python", "tools/amplification.py", "--build", build, *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Streams without end, with flat memory: `-- --gigabytes 100`."""
+    session.install("-e", ".", env=COMPILED)
+    session.run("python", "tools/soak.py", *(session.posargs or ["--seconds", "60"]))
+
+
+@nox.session
 def deep(session: nox.Session) -> None:
     """Every fuzz target for some time: `-- --seconds 600`."""
     session.install("-e", ".[test]", env=COMPILED)

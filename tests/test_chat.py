@@ -1037,6 +1037,44 @@ def test_call_into_a_stream_that_is_at_work_is_misuse(glmsse: Any, verb: str) ->
     assert stream.close().accepted
 
 
+def test_interrupted_call_ends_the_reading(glmsse: Any) -> None:
+    class Late(dict):  # type: ignore[type-arg]
+        def get(self, key: Any, default: Any = None) -> Any:
+            if key == "finish_reason":
+                raise KeyboardInterrupt
+            return super().get(key, default)
+
+    stream = glmsse.ChatStream(allow=["done_optional"])
+    stream.add(content("Oh, "))
+    added = content("Hi")
+    added["choices"] = [Late(added["choices"][0])]
+    with pytest.raises(KeyboardInterrupt):
+        stream.add(added)
+
+    for call in (lambda: stream.add(end()), lambda: stream.feed(body(end()))):
+        with pytest.raises(glmsse.MisuseError, match="interrupted"):
+            call()
+    verdict = stream.close()
+    assert (verdict.accepted, verdict.code, verdict.tolerated) == (False, "incomplete_stream", ())
+    assert stream.snapshot.choices[0].content == "Oh, Hi"
+
+
+def test_interrupted_feed_ends_the_reading(glmsse: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(self: Any) -> None:
+        raise KeyboardInterrupt
+
+    stream = glmsse.ChatStream(allow=["done_optional"], content_parser=glmsse.ToolCallParser())
+    stream.feed(body(content("a"), done=False))
+    with monkeypatch.context() as patched:
+        patched.setattr(glmsse.ToolCallParser, "_run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.feed(body(content("b"), end()))
+
+    with pytest.raises(glmsse.MisuseError, match="interrupted"):
+        stream.feed(body(end()))
+    assert stream.close().code == "incomplete_stream"
+
+
 def test_streams_are_not_pickled_or_copied(glmsse: Any) -> None:
     stream = glmsse.ChatStream()
     for refuse in (copy.copy, copy.deepcopy, pickle.dumps):

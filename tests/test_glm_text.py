@@ -1188,3 +1188,16 @@ def test_parser_shows_no_text() -> None:
 
     assert "secret" not in repr(parser)
     assert "secret" not in repr(parser.snapshot)
+
+
+def test_interrupted_feed_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = ToolCallParser()
+    parser.feed("a")
+    with monkeypatch.context() as patched:
+        patched.setattr(ToolCallParser, "_run", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            parser.feed("b")
+
+    for call in (lambda: parser.feed("c"), parser.close):
+        with pytest.raises(MisuseError, match="interrupted"):
+            call()

@@ -269,17 +269,17 @@ class SSEFramer:
         if self._state != OPEN:
             return self._refusal("feed")
         self._state = BUSY
-        lane.open(events, stream._receive)
         try:
+            lane.open(events, stream._receive)
             if type(data) is bytes and len(data) <= WINDOW:
                 error = self._read(data, lane)
             else:
                 error = self._read_windows(data, lane)
+            lane.shut()
         except BaseException:
             self._state = BROKEN
-            raise
-        finally:
             lane.shut()
+            raise
         self._state = OPEN
         if error is not None and not isinstance(error, _misuse):
             self._fail(error)

@@ -72,8 +72,9 @@ class EventReading(_Reading):
             self.countdown.progressed()
         return events, error
 
-    def end(self) -> list[ServerSentEvent]:
-        return self._framer.close()
+    def end(self) -> None:
+        """Raises the fault of a tail; where there is none, no event is left either."""
+        self._framer.close()
 
     def _deadline_fault(self, code: str) -> GlmsseError:
         return fault(code, offset=self._framer.bytes_seen)

@@ -210,7 +210,7 @@ def _sse(reading: EventReading, pieces: Iterator[Buffer], close: Close) -> Gener
             if error is not None:
                 del events
                 raise error
-        yield from reading.end()
+        reading.end()
     finally:
         close()
 
@@ -240,8 +240,7 @@ async def _async_sse(
                 raise error
         if late is not None:
             raise late
-        for event in reading.end():
-            yield event
+        reading.end()
     finally:
         await close()
 

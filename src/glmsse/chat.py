@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FAST_LANE = True
 """A switch for tests: without the fast lane every result is the same, only slower."""
 
+INTERRUPTED = "an earlier call was interrupted and the stream lost its place: close it"
+
 
 class ChatStream(SingleUse):
     """Reads one streamed chat completion.
@@ -62,6 +64,7 @@ class ChatStream(SingleUse):
         "_fast_events_before",
         "_framer",
         "_head",
+        "_interrupted",
         "_lane",
         "_limits",
         "_policy",
@@ -126,6 +129,7 @@ class ChatStream(SingleUse):
         self._body: bytearray | None = None  # the start of a refused response's
         self._bytes_ignored = 0
         self._closed = self._adding = False
+        self._interrupted = False  # by MemoryError or the like, at a place that nobody knows: nothing more is read
         self._ended = False  # nothing is read any more: refused, judged or closed
         self._verdict: Verdict | None = None
         self._events: list[ChatEvent] = []
@@ -165,11 +169,17 @@ class ChatStream(SingleUse):
             return []
         events: list[ChatEvent] = []
         self._events = events
-        fault = self._framer._feed_to(data, self._lane, events, self)
-        if fault is None:
-            return events
-        del data  # no frame of ours holds input when something is raised
-        return self._end_feed(fault, events)
+        try:
+            fault = self._framer._feed_to(data, self._lane, events, self)
+            if fault is None:
+                return events
+            del data  # no frame of ours holds input when something is raised
+            return self._end_feed(fault, events)
+        except MisuseError:
+            raise
+        except BaseException:
+            self._interrupted = self._ended = True
+            raise
 
     def add(self, chunk: dict[str, Any]) -> list[ChatEvent]:
         """The events of one chunk that was parsed elsewhere. It never is the sentinel: alone, `add` needs
@@ -179,6 +189,8 @@ class ChatStream(SingleUse):
             problem = "add was called after close"
         elif self._is_busy():
             problem = "add was called while the stream was at work: one stream, one thread"
+        elif self._interrupted:
+            problem = INTERRUPTED
         elif not isinstance(chunk, dict):
             problem = f"add takes a dict, not {type(chunk).__name__}"
         if problem:
@@ -190,9 +202,12 @@ class ChatStream(SingleUse):
         self._adding = self._ended = True  # a feed from within takes the slow way, and is refused there
         try:
             self._guard(self._read_added, chunk, self.bytes_seen, events)
+        except BaseException:
+            self._interrupted = True
+            raise
         finally:
             self._adding = False
-            self._ended = self._verdict is not None
+        self._ended = self._verdict is not None
         return events
 
     def close(self, error: BaseException | str | None = None) -> Verdict:
@@ -208,10 +223,11 @@ class ChatStream(SingleUse):
             raise MisuseError(f"close takes an exception or a code, not {type(error).__name__}")
         self._closed = self._ended = True
         if self._verdict is None:
-            self._evidence.clean_end = error is None
+            interrupted, self._interrupted = self._interrupted, True  # until there is a verdict
+            self._evidence.clean_end = error is None and not interrupted
             self._evidence.close_code = _close_code(error)
-            if self._refused:
-                self._evidence.fault = self._refused
+            if self._refused or interrupted:  # what was read is all there is
+                self._evidence.fault = self._refused or self._evidence.fault
                 self._judge(self.bytes_seen)
             else:
                 self._end_body()
@@ -320,6 +336,8 @@ class ChatStream(SingleUse):
         """Count bytes that are not read any more; of a refused response keep the start of the body."""
         if self._closed:
             return MisuseError("feed was called after close")
+        if self._interrupted:
+            return MisuseError(INTERRUPTED)
         if self._adding:
             return MisuseError("feed was called while the stream was at work: one stream, one thread")
         try:

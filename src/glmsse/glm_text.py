@@ -57,7 +57,7 @@ class ToolCallParser(NameReader):
     """
 
     __slots__ = (
-        "_closed", "_closer", "_envelope", "_payload", "_payload_size", "_skip_space", "_turned",
+        "_at_work", "_closed", "_closer", "_envelope", "_payload", "_payload_size", "_skip_space", "_turned",
     )  # fmt: skip
 
     def __init__(
@@ -76,7 +76,7 @@ class ToolCallParser(NameReader):
         limits = checked_limits(limits)
         offered = Tools(tools, send_unoffered=unoffered == "call")
         super().__init__(offered, Reply(limits, id_prefix, hold=not offered.untouched), limits, unoffered)
-        self._closed = self._turned = False
+        self._closed = self._turned = self._at_work = False
         self._in_reasoning = start == "reasoning"
         # Whitespace right behind `</think>` is being dropped.
         self._skip_space = False
@@ -97,15 +97,20 @@ class ToolCallParser(NameReader):
             problem = f"feed takes a str, not {type(text).__name__}"
         elif self._closed:
             problem = "feed after close: use a new parser for each reply"
+        elif self._at_work:
+            problem = "an earlier call was interrupted and the parser lost its place: use a new one"
         if problem is not None:
             del text  # no frame of ours holds text when something is raised
             raise MisuseError(problem)
         if self._reply.failed:
             return []
+        self._at_work = True
         self._buf = self._buf[self._pos :] + text
         self._pos = 0
         self._run()
-        return self._reply.take()
+        events = self._reply.take()
+        self._at_work = False
+        return events
 
     def close(self, reason: str | None = "stop") -> list[ChatEvent]:
         """The last events: what was held, then `finish` with `reason` (none for None, none after `failed`).
@@ -118,6 +123,8 @@ class ToolCallParser(NameReader):
             raise MisuseError(f"close takes a reason or None, not {type(reason).__name__}")
         if self._closed:
             raise MisuseError("close after close: the reply has ended")
+        if self._at_work:
+            raise MisuseError("an earlier call was interrupted and the parser lost its place: use a new one")
         self._closed = True
         if not self._reply.failed:
             self._final = True

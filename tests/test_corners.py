@@ -1,0 +1,350 @@
+"""Places that only unusual input reaches, each with what is right there. Both builds, unless one has no such place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conftest import BUILDS
+from test_fast_lane import END, START, assert_all_paths_agree, event
+from wire import HELLO, body, chunk, codes, content, end, piece, read, tools, types, verdict_of
+
+HIGH = "\ud83d"  # the first half of a pair, which json.dumps spells as an escape
+
+
+def halved(delta: dict[str, Any], **more: Any) -> bytes:
+    """A chunk in ASCII, so that half of a surrogate pair can be sent."""
+    return b"data: " + json.dumps(chunk(delta, **more)).encode() + b"\n\n"
+
+
+# Framer
+
+
+def test_framer_that_begins_in_the_middle_of_a_block_reads_long_input_line_by_line(glmsse: ModuleType) -> None:
+    data = b": note\n\nevent: a\n" + b"x" * 5000 + b"\n\ndata: 1\n\ndata: 2\n\n"
+    events = glmsse.SSEFramer().feed(data)
+    assert [(e.event, e.data, e.offset) for e in events] == [
+        ("message", "1", data.index(b"data: 1")),
+        ("message", "2", data.index(b"data: 2")),
+    ]
+
+
+def test_fault_before_the_first_plain_block_of_long_input_has_its_offset(glmsse: ModuleType) -> None:
+    data = b": " + b"x" * 5000 + b"\xff\n\ndata: 1\n\ndata: 2\n\n"
+    framer = glmsse.SSEFramer()
+    with pytest.raises(glmsse.ProtocolError) as caught:
+        framer.feed(data)
+    assert (caught.value.code, caught.value.offset, caught.value.events) == ("invalid_utf8", 5002, [])
+
+
+def test_long_input_without_a_whole_block_is_kept(glmsse: ModuleType) -> None:
+    framer = glmsse.SSEFramer()
+    assert framer.feed(b"event: a\ndata: " + b"x" * 5000) == []
+    assert framer.tail == len("event: a") + len("data: ") + 5000
+
+
+# Fast lane
+
+
+def test_more_texts_than_the_lane_learns_from_are_all_read() -> None:
+    parts = b"".join(
+        event(f'{{"id":"r","choices":[{{"index":{index},"delta":{{"content":"{word}"}}}}]}}')
+        for word in "abc"
+        for index in range(9)
+    )
+    outcome = assert_all_paths_agree(parts, choices=9)
+    assert [choice["message"]["content"] for choice in outcome["snapshot"]["choices"]] == ["abc"] * 9
+
+
+def test_string_that_only_looks_like_one_is_read_as_the_two_it_is() -> None:
+    twice = START[: START.index(b"\n\n") + 2].replace(b'"content": "a"', b'"content": "x", "content": "y"')
+    outcome = assert_all_paths_agree(START + twice + END)
+    assert outcome["verdict"]["code"] == "duplicate_key"
+
+
+def test_same_text_spelt_in_two_ways_is_no_template() -> None:
+    def both(first: str, second: str) -> bytes:
+        inner = f'"reasoning":"{first}","reasoning_details":[{{"text":"{second}"}}]'
+        return event(f'{{"id":"r-1","choices":[{{"index":0,"delta":{{{inner}}}}}]}}')
+
+    parts = both("A", "A") + both("\\u0042", "B") + both("C", "\\u0043") + both("D", "D")
+    outcome = assert_all_paths_agree(parts + END, profile="router")
+    assert outcome["snapshot"]["choices"][0]["message"]["reasoning_content"] == "ABCD"
+
+
+def test_envelope_of_more_than_a_kilobyte_is_no_template() -> None:
+    parts = b"".join(
+        event(f'{{"id":"r-1","pad":"{"p" * 1100}","choices":[{{"index":0,"delta":{{"content":"{word}"}}}}]}}')
+        for word in "abcd"
+    )
+    outcome = assert_all_paths_agree(parts + END)
+    assert outcome["snapshot"]["choices"][0]["message"]["content"] == "abcd"
+
+
+def test_key_makes_no_template() -> None:
+    pure = BUILDS["pure"]
+    make = pure.framing.ChatLane.take.__globals__["_make_template"]
+    pieces = [pure.assembly.Piece(0, text, None, 0) for text in "ab"]
+    assert make('{"a":1}', pieces[0], '{"b":1}', pieces[1]) is None
+    assert make('{"x":"a"}', pieces[0], '{"x":"b"}', pieces[1]) is not None
+
+
+def test_template_hits_are_counted(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream()
+    for word in "abcdef":
+        stream.feed(event(f'{{"id":"r-1","choices":[{{"index":0,"delta":{{"content":"{word}"}}}}]}}'))
+    assert 0 < stream._lane.template_hits <= stream._lane.hits < 6
+
+
+# Chunks and assembly
+
+
+def test_choice_index_is_ignored_by_tolerance(glmsse: ModuleType) -> None:
+    _, verdict, stream = read(
+        glmsse, body(content("a", index=3), content("b", index=0), end(index=3)), allow=["choice_index_ignore"]
+    )
+    assert (verdict.accepted, verdict.tolerated) == (True, ("choice_index_ignore",))
+    assert stream.snapshot.choices[0].content == "ab"
+
+
+def test_empty_part_of_content_is_nothing(glmsse: ModuleType) -> None:
+    parts = chunk({"content": [{"type": "text", "text": ""}, {"type": "text", "text": "a"}]})
+    events, verdict, _ = read(glmsse, body(parts, end()), allow=["content_parts"])
+    assert types(events) == ["content.delta", "usage", "finish", "done"]
+    assert verdict.accepted
+
+
+@pytest.mark.parametrize("deltas", [True, False])
+def test_half_of_a_pair_that_waits_at_the_end_is_replaced_by_tolerance(glmsse: ModuleType, deltas: bool) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a":"' + HIGH}}
+    data = b"".join(
+        (
+            halved({"reasoning_content": "r" + HIGH}),
+            halved({"content": "c" + HIGH}),
+            halved({"tool_calls": [call]}),
+            body(end("tool_calls")),
+        )
+    )
+    events, verdict, stream = read(glmsse, data, allow=["surrogate_replace"], deltas=deltas)
+    choice = stream.snapshot.choices[0]
+    assert (choice.reasoning_content, choice.content) == ("r\ufffd", "c\ufffd")
+    assert choice.tool_calls[0].arguments == '{"a":"\ufffd'
+    assert (verdict.code, verdict.tolerated) == ("arguments_not_json", ("surrogate_replace",))
+    pieces = [happened.text for happened in events if happened.type in ("reasoning.delta", "content.delta")]
+    assert pieces == (["r", "c", "\ufffd", "\ufffd"] if deltas else [])
+
+
+def test_half_of_a_pair_in_content_with_markup_is_replaced_by_tolerance(glmsse: ModuleType) -> None:
+    parser = glmsse.ToolCallParser()
+    data = halved({"content": "c" + HIGH}) + body(end())
+    _, verdict, _ = read(glmsse, data, content_parser=parser, allow=["surrogate_replace"])
+    assert (verdict.accepted, verdict.tolerated) == (True, ("surrogate_replace",))
+
+
+def test_call_in_content_makes_no_events_without_deltas(glmsse: ModuleType) -> None:
+    call = "<tool_call>f<arg_key>a</arg_key><arg_value>b</arg_value></tool_call>"
+    parser = glmsse.ToolCallParser()
+    events, verdict, _ = read(glmsse, body(content(call), end()), content_parser=parser, deltas=False)
+    assert types(events) == ["usage", "finish", "done"]
+    assert [call.arguments for call in verdict.tool_calls] == ['{"a":"b"}']
+
+
+def test_word_with_half_of_a_pair_is_replaced_by_tolerance(glmsse: ModuleType) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f" + HIGH, "arguments": "{}"}}
+    data = halved({"tool_calls": [call]}) + body(end("tool_calls"))
+    assert read(glmsse, data)[1].code == "lone_surrogate"
+    verdict = read(glmsse, data, allow=["surrogate_replace"])[1]
+    assert [call.name for call in verdict.tool_calls] == ["f\ufffd"]
+
+
+def test_tail_with_a_number_beyond_a_double_is_no_event(glmsse: ModuleType) -> None:
+    tail = b'data: {"id":"r-1","choices":[],"usage":{"prompt_tokens":1e999}}'
+    assert read(glmsse, body(content("a"), done=False) + tail, allow=["flush_tail"])[1].code == "unterminated_event"
+
+
+def spliced(glmsse: ModuleType, head: str, marks: int = 1, second: str = '{"id":"r-2"}') -> Any:
+    return verdict_of(glmsse, event(head + "data: " * marks + second))
+
+
+def test_splice_is_looked_for_a_few_times_only(glmsse: ModuleType) -> None:
+    assert spliced(glmsse, '{"id":"r-1","x":"', marks=16).code == "spliced_frame"
+    assert spliced(glmsse, '{"id":"r-1","x":"', marks=17).code == "bad_json"
+
+
+@pytest.mark.parametrize("head", ['{"x":"', '{"id":', '{"id":7,"x":"', '{"id":"r-1'])
+def test_id_of_the_cut_object_is_none_where_it_is_not_whole(glmsse: ModuleType, head: str) -> None:
+    verdict = spliced(glmsse, head)
+    assert verdict.code == "spliced_frame"
+    assert verdict.error.id_digests[0] is None
+    assert len(verdict.error.id_digests[1]) == 16
+
+
+# Stream
+
+
+def test_bytes_after_the_end_must_be_contiguous_as_before_it(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream()
+    stream.feed(HELLO)
+    with pytest.raises(glmsse.MisuseError):
+        stream.feed(memoryview(b"abcd")[::2])
+    assert stream.bytes_seen == len(HELLO)
+    assert stream.feed(memoryview(b"abcd")) == []
+    assert stream.bytes_seen == len(HELLO) + 4
+
+
+def test_number_that_cannot_be_written_has_a_digest_all_the_same(glmsse: ModuleType) -> None:
+    digests = set()
+    for number in (10**5000, 10**5000 + 1):
+        stream = glmsse.ChatStream(digest=True, allow=["done_optional"])
+        stream.add({"choices": [], "usage": None, "x": number})
+        digests.add(stream.close().digest)
+    assert len(digests) == 1
+
+
+def test_equal_snapshots_have_equal_hashes(glmsse: ModuleType) -> None:
+    first, second = (read(glmsse, HELLO)[2].snapshot for _ in range(2))
+    assert (first, hash(first)) == (second, hash(second))
+    assert hash(first) != hash(read(glmsse, body(content("Bye"), end()))[2].snapshot)
+
+
+def test_error_takes_no_fact_that_it_has_no_name_for(glmsse: ModuleType) -> None:
+    with pytest.raises(TypeError, match="ProtocolError has no limit, tail"):
+        glmsse.ProtocolError("bad_json", tail=1, limit="x")
+
+
+# Raw text
+
+
+def parsed(glmsse: ModuleType, text: str, most: int, start: str = "content") -> tuple[list[str], list[str]]:
+    parser = glmsse.ToolCallParser(start=start, limits=glmsse.Limits(max_argument_bytes=most))
+    events = parser.feed(text) + parser.close("stop")
+    return codes(events), [name for name, _ in parser.flags]
+
+
+def test_payload_too_large_in_reasoning_ends_the_reply(glmsse: ModuleType) -> None:
+    text = '<tool_call>{"name":"f","arguments":{"a":1}}</think>'
+    assert parsed(glmsse, text, 5, "reasoning")[0] == ["argument_too_large"]
+
+
+def test_reply_that_failed_has_no_further_flags(glmsse: ModuleType) -> None:
+    text = "<tool_call>f<arg_key>a</arg_key><arg_value>" + "x" * 20
+    assert parsed(glmsse, text, 5)[0] == ["argument_too_large"]
+    assert parsed(glmsse, text + "<tool_call><arg_key>", 5) == parsed(glmsse, text, 5)
+
+
+# Around the core
+
+
+class Bare:
+    """A source that can be read, and nothing else."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def __iter__(self) -> Bare:
+        return self
+
+    def __next__(self) -> bytes:
+        if not self._pieces:
+            raise StopIteration
+        return self._pieces.pop(0)
+
+    def __aiter__(self) -> Bare:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._pieces:
+            raise StopAsyncIteration
+        return self._pieces.pop(0)
+
+
+def test_source_that_has_no_close_is_read(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream()
+    assert types(glmsse.iter_events(Bare(HELLO), stream))[-1] == "done"
+    assert stream.verdict.accepted
+
+    async def read_it() -> list[Any]:
+        return [happened async for happened in glmsse.aiter_events(Bare(HELLO), glmsse.ChatStream())]
+
+    assert types(asyncio.run(read_it()))[-1] == "done"
+
+
+def test_timer_of_older_interpreters_breaks_a_read_off(glmsse: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython 3.10 has no asyncio.timeout."""
+    reads = import_module(f"{glmsse.__name__}._async_reads")
+    monkeypatch.setattr(reads, "_timer", reads._Timer)
+
+    class Late(Exception):
+        pass
+
+    async def source(seconds: float, error: type[Exception] | None = None) -> Any:
+        await asyncio.sleep(seconds)
+        if error:
+            raise error
+        yield b"x"
+
+    async def cancelled() -> str:
+        task = asyncio.ensure_future(reads.next_within(source(30), 30, Late))
+        await asyncio.sleep(0)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "not"
+
+    with pytest.raises(Late):
+        asyncio.run(reads.next_within(source(30), 0.01, Late))
+    assert asyncio.run(reads.next_within(source(0), 30, Late)) == b"x"
+    with pytest.raises(TimeoutError):
+        asyncio.run(reads.next_within(source(0, TimeoutError), 30, Late))
+    assert asyncio.run(cancelled()) == "cancelled"
+
+    said = []
+
+    def outside_of_a_task() -> None:
+        try:
+            reads.next_within(source(0), 30, Late).send(None)
+        except RuntimeError as error:
+            said.append(str(error))
+
+    loop = asyncio.new_event_loop()
+    loop.call_soon(outside_of_a_task)
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert said == ["a deadline needs a running task"]
+
+
+def test_loop_of_links_that_is_left_as_it_is_lies_nowhere(
+    glmsse: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `Path.resolve` does with a loop since CPython 3.13."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.setattr(Path, "resolve", lambda self, strict=False: Path(os.path.abspath(self)))
+    policy = glmsse.path_within("path", tmp_path)
+    verdict = verdict_of(glmsse, tools(piece('{"path":"loop"}', id="c", name="f", type="function")), end("tool_calls"))
+    gate = glmsse.ToolGate([glmsse.ToolRule("f", needs_approval=False, policies=[policy])])
+    assert [refused.code for refused in gate.review(verdict, stream_id="s")] == ["policy"]
+
+
+def test_extension_of_another_package_or_copy_is_not_used(glmsse: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = import_module(glmsse.__name__)  # whose attribute the copy under test looks at as well
+    own = f"{package.__name__}._framer"
+
+    def extension(module: str) -> SimpleNamespace:
+        return SimpleNamespace(SSEFramer=type("SSEFramer", (), {"__module__": module}), bind=lambda *handed_over: False)
+
+    monkeypatch.setenv("GLMSSE_PURE_PYTHON", "0")
+    for module, reason in ((f"acme.{own}", "for another package name"), (own, "another copy of this package")):
+        monkeypatch.setattr(package, "_framer", extension(module), raising=False)
+        core, why = glmsse.framing._choose()
+        assert core.SSEFramer.__module__.endswith("._framer_py")
+        assert reason in why
