@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from ..capture import Recorder
+from ..chat import ChatStream
 from ..deadlines import Deadlines
 from ..verdict import Verdict
 from .errors import error_object, status_for
@@ -126,10 +127,12 @@ class Exchange:
 
     async def _read(self, response: httpx.Response) -> AsyncIterator[bytes]:
         """A body in which any byte is progress."""
+        size = 0
+        self._watch.follow(lambda: size)
         async for data in response.stream:  # type: ignore[union-attr]
+            size += len(data)
             self._record(data)
             self._watch.first_byte(len(data))
-            self._watch.progressed()
             yield data
 
     async def _pass_events(self, response: httpx.Response) -> BaseException | None:
@@ -138,22 +141,17 @@ class Exchange:
         if not (self._translates or self._whole):
             sent_back = headers_downstream(response.headers.raw, keep_length=False)
             await self._start(200, [*sent_back, (b"x-accel-buffering", b"no")])
-        events = pieces = 0
+        watch.follow(lambda: stream.pieces_seen)
+        begun = False
         body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
         try:
             async for data in body:
-                self._record(data)
+                if self._recorder is not None:
+                    self._record(data)
                 out = passage.feed(data)
-                if not events:
+                if not begun:
                     watch.first_byte(len(data))
-                    events = stream.events_seen
-                    if events:
-                        self._first_event = monotonic() - self._began
-                if stream.pieces_seen != pieces:
-                    if not pieces:
-                        self._first_content = monotonic() - self._began
-                    pieces = stream.pieces_seen
-                    watch.progressed()
+                    begun = self._note_beginning(stream)
                 if out and not self._started:
                     if passage.over and not may_end(passage.verdict):
                         return None  # a fault before anything was sent is told by the status
@@ -167,6 +165,15 @@ class Exchange:
             return problem
         self._unread = None
         return None
+
+    def _note_beginning(self, stream: ChatStream) -> bool:
+        """When the first event and the first content came; whether both are there."""
+        passed = monotonic() - self._began
+        if self._first_event is None and stream.events_seen:
+            self._first_event = passed
+        if self._first_content is None and stream.pieces_seen:
+            self._first_content = passed
+        return self._first_content is not None
 
     async def _ping(self) -> None:
         if not self._started:

@@ -30,7 +30,7 @@ class Tap(Passage):
     cut or withheld. Otherwise everything goes on at once.
     """
 
-    __slots__ = ("_base", "_comment", "_held", "_withhold", "_write_error")
+    __slots__ = ("_comment", "_held", "_withhold", "_write_error")
 
     def __init__(
         self, stream: ChatStream, write_error: WriteError, *, withhold: bool = True, comment: bool = False
@@ -40,13 +40,13 @@ class Tap(Passage):
         self._withhold = withhold
         self._comment = comment
         self._held = bytearray()
-        self._base = 0
-        """Where in the stream `_held` begins: always behind a blank line."""
 
     def feed(self, data: bytes) -> bytes:
         if self.over:
             return b""
         events = self.stream.feed(data)
+        if not events and not self._held and data.endswith(b"\n\n"):
+            return data  # what nearly every read comes to: whole events, and nothing about them to say
         if not self._withhold:
             return data
         verdict = self.stream.verdict
@@ -65,22 +65,19 @@ class Tap(Passage):
 
     def _release(self, data: bytes) -> bytes:
         held = self._held
-        if not held and data.endswith(b"\n\n"):
-            self._base += len(data)
-            return data
         searched = max(0, len(held) - _LONGEST_SPLIT)
         held += data
         end = _last_boundary(held, searched, len(held))
         ready = bytes(held[:end])
         del held[:end]
-        self._base += end
         return ready
 
     def _last(self, verdict: Verdict, event: object) -> bytes:
         held = self._held
         if isinstance(event, Failed):
             offset = event.error.offset
-            limit = 0 if offset is None else max(0, offset - self._base)
+            base = self.stream.bytes_seen - len(held)
+            limit = 0 if offset is None else max(0, offset - base)
             end = _last_boundary(held, 0, limit)
             if isinstance(event.error, ProviderError):
                 end = _block_end(held, end)

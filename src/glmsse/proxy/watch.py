@@ -37,7 +37,8 @@ class Watch:
         self._receive = receive
         self._send = send
         self._turn = asyncio.Lock()  # a ping comes from a task of its own
-        self._progressed = False
+        self._pieces_seen: Callable[[], int] = int
+        self._pieces = 0
         self._answered = False
         self._sending_since: float | None = None
         self._task: asyncio.Task[None] | None = None
@@ -69,9 +70,9 @@ class Watch:
         self._countdown.end_read(size)
         self._countdown.begin_read()
 
-    def progressed(self) -> None:
-        """What was read brought the answer forward."""
-        self._progressed = True
+    def follow(self, pieces_seen: Callable[[], int]) -> None:
+        """The answer comes forward whenever this number, which begins at 0, is another one."""
+        self._pieces_seen = pieces_seen
 
     async def send(self, message: Message) -> None:
         if message.get("more_body") is False:
@@ -97,8 +98,9 @@ class Watch:
 
     def _check(self) -> None:
         countdown = self._countdown
-        if self._progressed:
-            self._progressed = False
+        pieces = self._pieces_seen()
+        if pieces != self._pieces:
+            self._pieces = pieces
             countdown.progressed()
         countdown.end_read(0)
         code = countdown.passed
