@@ -348,6 +348,14 @@ def test_reply_that_failed_has_no_further_flags(glmsse: ModuleType) -> None:
     assert parsed(glmsse, text + "<tool_call><arg_key>", 5) == (faults, flags)
 
 
+def test_second_cap_that_is_passed_changes_nothing(glmsse: ModuleType) -> None:
+    reply = glmsse.ToolCallParser()._reply
+    reply.fail("max_argument_bytes", 1)
+    reply.fail("max_content_bytes", 1)
+    reply.flag("malformed", None)
+    assert codes(reply.take()) == ["argument_too_large"]
+
+
 # Around the core
 
 

@@ -26,7 +26,7 @@ PURE_LEFT_OUT = ("if TYPE_CHECKING:", r"class \w+\(Protocol\):", "raise NotImple
 # What runs while the extension is imported and its source is not known yet, or ends a `finally`, which Cython does not
 # report; and what only failing memory reaches: tests/test_allocation_failures.py does, in processes of its own.
 COMPILED_LEFT_OUT = (
-    *(r"^ *cdef .*[^)]*$", r"^def ", r"^ {4}(type|__match_args__) = ", r'^ {4}"""', "PyBuffer_Release"),
+    *(r"^ *cdef ", r"^def ", r"^ {4}(type|__match_args__) = ", r'^ {4}"""', "PyBuffer_Release"),
     *(
         "raise MemoryError",
         "except BaseException:",
