@@ -159,6 +159,21 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("build", ["pure", "compiled"])
+def coverage_gate(session: nox.Session, build: str) -> None:
+    """Every line of the core's source by its own tests; every branch of the Python modules."""
+    session.install("-e", ".[test]", "coverage>=7.10", "Cython>=3.1", env=COMPILED)
+    session.run("python", "tools/coverage_gate.py", build, *session.posargs)
+
+
+@nox.session
+def mutate(session: nox.Session) -> None:
+    """Mutants of the core: `-- --sample 50 _lane.pxi`, `-- --all --keep DIRECTORY`; needs Python 3.11."""
+    session.install("-e", ".[test]", "coverage>=7.10", "Cython>=3.1", env=COMPILED)
+    session.run("python", "tools/mutate.py", *session.posargs)
+
+
+@nox.session
 def deep(session: nox.Session) -> None:
     """Every fuzz target for some time: `-- --seconds 600`; and every short string at every cut."""
     session.install("-e", ".[test]", env=COMPILED)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conftest import BUILDS
-from test_fast_lane import END, START, assert_all_paths_agree, event
+from test_fast_lane import END, START, assert_all_paths_agree, event, outcome_of
 from wire import HELLO, body, chunk, codes, content, end, piece, read, tools, types, verdict_of
 
 HIGH = "\ud83d"  # the first half of a pair, which json.dumps spells as an escape
@@ -48,6 +48,53 @@ def test_long_input_without_a_whole_block_is_kept(glmsse: ModuleType) -> None:
     framer = glmsse.SSEFramer()
     assert framer.feed(b"event: a\ndata: " + b"x" * 5000) == []
     assert framer.tail == len("event: a") + len("data: ") + 5000
+
+
+class Feeding:
+    """A stream that feeds from within, which is refused."""
+
+    def __init__(self, framer: Any, verb: str) -> None:
+        self._framer, self._verb = framer, verb
+
+    def _receive(self, happened: Any) -> None:
+        getattr(self._framer, self._verb)(*([b"x"] if self._verb == "feed" else []))
+
+
+@pytest.mark.parametrize("verb", ["feed", "reset", "close"])
+def test_framer_that_is_called_from_within_lost_its_place(glmsse: ModuleType, verb: str) -> None:
+    framer = glmsse.SSEFramer()
+    lane = glmsse.framing.ChatLane(glmsse.Limits(), deltas=True, aliases=False, enabled=True)
+    with pytest.raises(glmsse.MisuseError, match=f"{verb} was called while the framer was at work"):
+        framer._feed_to(b"data: x\n\n", lane, [], Feeding(framer, verb))
+    with pytest.raises(glmsse.MisuseError, match="interrupted"):
+        framer.feed(b"data: x\n\n")
+    framer.reset()
+    assert [happened.data for happened in framer.feed(b"data: x\n\n")] == ["x"]
+
+
+def test_pure_framer_that_was_interrupted_lost_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = BUILDS["pure"]
+    framer = package.SSEFramer()
+    with monkeypatch.context() as patch:
+        patch.setattr(package.SSEFramer, "_read", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            framer.feed(b"data: x\n\n")
+    with pytest.raises(package.MisuseError, match="interrupted"):
+        framer.feed(b"data: x\n\n")
+
+
+@pytest.mark.skipif("compiled" not in BUILDS, reason="the extension is not built")
+def test_extension_serves_one_copy_of_the_package() -> None:
+    extension = BUILDS["compiled"].framing._core
+    assert extension.bind(*[object()] * 7) is False
+    assert BUILDS["compiled"].SSEFramer().feed(b"data: x\n\n")[0].data == "x"
+
+
+@pytest.mark.parametrize(
+    "empty", [memoryview(b""), memoryview(bytearray(8)).cast("B", (2, 4)), memoryview(b"ab").cast("c")]
+)
+def test_views_of_any_shape_are_bytes(glmsse: ModuleType, empty: memoryview) -> None:
+    assert glmsse.SSEFramer().feed(empty) == []
 
 
 # Fast lane
@@ -103,15 +150,76 @@ def test_template_hits_are_counted(glmsse: ModuleType) -> None:
     assert 0 < stream._lane.template_hits <= stream._lane.hits < 6
 
 
+PAYLOAD = (
+    '{"id":"r-1","object":"chat.completion.chunk","n":[1.5e3,-2,true,false,null,{"k":"\\u00e9\\n"}],"choices":[{"index":0,'
+    '"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"a"}}]},'
+    '"finish_reason":null}],"usage":null}'
+)
+
+
+@pytest.mark.parametrize("ending", ["", "\\", "\\q", "\\u12", "\\u12zz", "-", "1.", "1e", '"'])
+def test_payload_cut_anywhere_is_no_json_in_all_ways_to_read_it(ending: str) -> None:
+    for at in range(1, len(PAYLOAD), 1 if not ending else 3):
+        cut = PAYLOAD[:at] + ending
+        outcome = assert_all_paths_agree(START + event(cut) + END)
+        assert outcome["verdict"]["code"] == "bad_json", cut
+
+
+@pytest.mark.parametrize("spelt", ["\\", "\\q", "\\u12", "\\u12zz", "\\ud800x", "\x01", "\\u00e9\\", "a\\x"])
+def test_string_that_is_none_is_judged_as_without_the_lane(spelt: str) -> None:
+    bad = START[: START.index(b"\n\n") + 2].replace(b'"a"', b'"' + spelt.encode() + b'"')
+    code = "lone_surrogate" if "ud800" in spelt else "bad_json"
+    assert assert_all_paths_agree(START + bad + END)["verdict"]["code"] == code
+
+
+def test_escape_at_the_end_of_what_is_decoded_at_once_is_whole() -> None:
+    start, stop = START[: START.index(b"\n\n") + 2].split(b'"a"')
+    for size in range(246, 260):
+        long = b'"' + b"x" * size + b'\\n\\u00e9\\u20ac"'
+        outcome = assert_all_paths_agree(START + start + long + stop + END)
+        text = outcome["snapshot"]["choices"][0]["message"]["content"]
+        assert text == "abc" + "x" * size + "\n\u00e9\u20ac"
+
+
+def test_envelopes_that_never_come_again_are_all_read() -> None:
+    parts = b"".join(
+        event(f'{{"id":"r-1","created":{number},"choices":[{{"index":0,"delta":{{"content":"{number},"}}}}]}}')
+        for number in range(40)
+    )
+    outcome = assert_all_paths_agree(parts + END)
+    assert outcome["snapshot"]["choices"][0]["message"]["content"] == "".join(f"{number}," for number in range(40))
+
+
+def test_choice_and_call_with_a_large_index_are_read() -> None:
+    parts = [content("a", index=number) for number in (0, 70_000) for _ in range(3)]
+    calls = [tools(piece("x", index=70_000, id="c", name="f")) for _ in range(3)]
+    data = body(*parts, *calls, done=False)
+    outcome, *others = (
+        outcome_of(glmsse, [data], fast, limits=glmsse.Limits(max_choices=None), allow=["multi_choice"])
+        for glmsse in BUILDS.values()
+        for fast in (True, False)
+    )
+    assert all(other == outcome for other in others)
+    choices = outcome["snapshot"]["choices"]
+    assert [choice["message"]["content"] for choice in choices] == ["aaa", "aaa"]
+
+
+def test_other_delta_or_text_is_never_equal(glmsse: ModuleType) -> None:
+    made = [glmsse.ContentDelta("a"), glmsse.ReasoningDelta("a"), glmsse.ArgumentsDelta(0, "a")]
+    for one in made:
+        assert [one == other for other in made].count(True) == 1
+        assert one != "a"
+
+
 # Chunks and assembly
 
 
 def test_choice_index_is_ignored_by_tolerance(glmsse: ModuleType) -> None:
-    _, verdict, stream = read(
-        glmsse, body(content("a", index=3), content("b", index=0), end(index=3)), allow=["choice_index_ignore"]
-    )
-    assert (verdict.accepted, verdict.tolerated) == (True, ("choice_index_ignore",))
-    assert stream.snapshot.choices[0].content == "ab"
+    data = body(content("a", index=3), content("b", index=1), content("c"), end(index=3))
+    for choices in (1, 2):
+        _, verdict, stream = read(glmsse, data, allow=["choice_index_ignore"], choices=choices)
+        assert verdict.tolerated == ("choice_index_ignore",)
+        assert stream.snapshot.choices[0].content == "abc"
 
 
 def test_empty_part_of_content_is_nothing(glmsse: ModuleType) -> None:
@@ -234,9 +342,18 @@ def test_payload_too_large_in_reasoning_ends_the_reply(glmsse: ModuleType) -> No
 
 
 def test_reply_that_failed_has_no_further_flags(glmsse: ModuleType) -> None:
-    text = "<tool_call>f<arg_key>a</arg_key><arg_value>" + "x" * 20
-    assert parsed(glmsse, text, 5)[0] == ["argument_too_large"]
-    assert parsed(glmsse, text + "<tool_call><arg_key>", 5) == parsed(glmsse, text, 5)
+    text = "<tool_call>xxxxxxxxxxx</arg_key><arg_key><|tool_call><arg_key><parameter=a>xxxxxxxxxxx"
+    faults, flags = parsed(glmsse, text, 5)
+    assert faults == ["argument_too_large"]
+    assert parsed(glmsse, text + "<tool_call><arg_key>", 5) == (faults, flags)
+
+
+def test_second_cap_that_is_passed_changes_nothing(glmsse: ModuleType) -> None:
+    reply = glmsse.ToolCallParser()._reply
+    reply.fail("max_argument_bytes", 1)
+    reply.fail("max_content_bytes", 1)
+    reply.flag("malformed", None)
+    assert codes(reply.take()) == ["argument_too_large"]
 
 
 # Around the core
@@ -265,7 +382,7 @@ class Bare:
         return self._pieces.pop(0)
 
 
-def test_source_that_has_no_close_is_read(glmsse: ModuleType) -> None:
+def test_source_that_has_no_close_is_read(glmsse: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = glmsse.ChatStream()
     assert types(glmsse.iter_events(Bare(HELLO), stream))[-1] == "done"
     assert stream.verdict.accepted
@@ -273,6 +390,8 @@ def test_source_that_has_no_close_is_read(glmsse: ModuleType) -> None:
     async def read_it() -> list[Any]:
         return [happened async for happened in glmsse.aiter_events(Bare(HELLO), glmsse.ChatStream())]
 
+    assert types(asyncio.run(read_it()))[-1] == "done"
+    monkeypatch.setattr(Bare, "close", lambda self: None, raising=False)  # one that is not awaited
     assert types(asyncio.run(read_it()))[-1] == "done"
 
 
