@@ -175,10 +175,11 @@ def mutate(session: nox.Session) -> None:
 
 @nox.session
 def deep(session: nox.Session) -> None:
-    """Every fuzz target for some time: `-- --seconds 600`."""
+    """Every fuzz target for some time: `-- --seconds 600`; and every short string at every cut."""
     session.install("-e", ".[test]", env=COMPILED)
     targets = sorted(path.stem for path in (ROOT / "fuzz" / "targets").glob("[a-z]*.py"))
     if not targets:
         session.error("there are no fuzz targets")
     for target in targets:
         session.run("python", "-m", "fuzz.run", target, *(session.posargs or ["--seconds", "60"]))
+    session.run("python", "-m", "fuzz.exhaustive", "--jobs", "2")

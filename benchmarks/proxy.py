@@ -32,6 +32,7 @@ from starlette.routing import Route
 
 from glmsse.proxy import chat
 from glmsse.proxy.app import create_app
+from glmsse.proxy.passage import Passage
 from glmsse.proxy.settings import Settings
 from glmsse.scenarios import DONE, finish, frame, text
 from glmsse.verdict import Verdict
@@ -45,22 +46,19 @@ CONNECT_AT_ONCE = 100
 # The three proxies and the upstream, each run in a process of its own
 
 
-class NoTap:
-    """What `Exchange` needs of a passage, and nothing else."""
-
-    over = False
+class NoTap(Passage):
+    """A passage and its stream in one, which does nothing but what `Exchange` needs."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        self.stream = self
-        self.verdict = Verdict("accepted", done=True)
-        self.events_seen = self.pieces_seen = self.bytes_seen = 0
+        super().__init__(self)  # type: ignore[arg-type]
+        self.events_seen = self.fast_events_seen = self.pieces_seen = self.bytes_seen = 0
         self.done = False
 
-    def start(self, *_: Any) -> list[Any]:
-        return []
+    def start(self, *_: Any) -> bool:
+        return True
 
     def close(self, _: Any = None) -> Verdict:
-        return self.verdict
+        return Verdict("accepted", done=True)
 
     def feed(self, data: bytes) -> bytes:
         self.events_seen = 1
@@ -160,8 +158,7 @@ class Load:
         self._streams = streams
         self._request = json.dumps({"stream": True, "events": events, "interval": interval}).encode()
         self._gate = asyncio.Semaphore(CONNECT_AT_ONCE)
-        self.open = 0
-        self.all_open = asyncio.Event()
+        self.open = self.most_open = 0
         self.whole = 0
         self.latencies: list[float] = []
 
@@ -177,13 +174,13 @@ class Load:
             writer.write(head.encode() + self._request)
             await reader.readuntil(b"\r\n\r\n")
         self.open += 1
-        if self.open == self._streams:
-            self.all_open.set()
+        self.most_open = max(self.most_open, self.open)
         last = b""
         while data := await reader.read(65536):
             now = time.monotonic()
             self.latencies += (now - float(sent) for sent in SENT_AT.findall(data))
             last = (last + data)[-64:]
+        self.open -= 1
         self.whole += DONE in last
         writer.close()
 
@@ -237,9 +234,10 @@ def measure_held(streams: int, seconds: int) -> None:
             load, most = asyncio.run(hold(process, url, streams, seconds))
             elapsed = time.monotonic() - began
             busy = cpu_seconds(process) - busy
-            print(f"\n{name}: {load.open} streams, {load.whole} whole, {len(load.latencies) / elapsed:.0f} events/s")
-            print(f"  memory {empty / 2**20:.0f} MiB empty, {most / 2**20:.0f} MiB with all open", end="")
-            print(f" ({(most - empty) / streams / 1024:.1f} KiB a stream), CPU {busy / elapsed:.0%}")
+            rate = len(load.latencies) / elapsed
+            print(f"\n{name}: {load.most_open} streams at once, {load.whole} whole, {rate:.0f} events/s")
+            print(f"  memory {empty / 2**20:.0f} MiB empty, {most / 2**20:.0f} MiB at most", end="")
+            print(f" ({(most - empty) / load.most_open / 1024:.1f} KiB a stream), CPU {busy / elapsed:.0%}")
             cuts = statistics.quantiles(load.latencies, n=100)
             print(f"  latency p50 {cuts[49] * 1000:.1f} ms, p99 {cuts[98] * 1000:.1f} ms")
             assert load.whole == streams

@@ -131,6 +131,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.head(Transfer_Encoding="chunked")
         self.wait_until_left()
 
+    def send_late(self) -> None:
+        self.head(Transfer_Encoding="chunked")
+        assert self.server.go.wait(60)
+        self.piece(WHOLE)
+        self.wfile.write(b"0\r\n\r\n")
+
     def send_comments(self) -> None:
         self.head(Transfer_Encoding="chunked")
         gone = threading.Event()

@@ -413,6 +413,30 @@ def test_a_pool_that_takes_nothing_any_more_makes_rows_and_the_next_run_tries_th
     assert set(rows) == set(lost)
 
 
+def test_what_an_engine_raises_is_named(folder: Path, tmp_path: Path) -> None:
+    class Empty(Executor):
+        """Its workers do not have the package."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(ModuleNotFoundError("CANARY"))
+            return future
+
+    rows = audited(folder, out=tmp_path / "v.jsonl", executor=Empty())
+
+    assert {(row["error"], row["error_class"]) for row in rows.values()} == {("worker_lost", "ModuleNotFoundError")}
+
+
+def test_a_script_that_does_not_guard_its_main_part_is_told_so(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"from glmsse.audit import audit\naudit([{str(folder)!r}], 'v.jsonl', workers=2)\n")
+
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+
+    assert done.returncode == 1
+    assert b"MisuseError: no process can be started: a script calls audit under" in done.stderr
+
+
 def test_a_lost_batch_is_tried_again(folder: Path, tmp_path: Path) -> None:
     class Forgetful(ThreadPoolExecutor):
         calls = 0
@@ -499,6 +523,41 @@ def test_a_second_run_reads_what_is_new_or_has_changed_and_forgets_what_is_gone(
     assert set(rows) == {*before, "new.sse"} - {"packed.sse.gz"}
     assert rows["text.sse"]["reasoning_chars"] == before["thinking.sse"]["reasoning_chars"]
     assert rows == audited(folder, out=tmp_path / "anew.jsonl")
+
+
+def test_a_sidecar_that_comes_changes_or_goes_has_its_body_read_again(tmp_path: Path) -> None:
+    root, out = tmp_path / "in", tmp_path / "v.jsonl"
+    root.mkdir()
+    path = root / "a.sse"
+    recording = Recording(SCENARIOS["text"].body, Sidecar(model="glm-5.2"))
+    path.write_bytes(recording.body)
+    models = [audited(root, out=out)["a.sse"]["model"]]
+
+    recording.write(path)
+    os.utime(path, ns=(1, 1))
+    before = audited(root, out=out)
+    os.utime(path, ns=(1, 1))
+    beside = path.with_suffix(".json")
+    beside.write_text(beside.read_text().replace("glm-5.2", "glm-5.2-air"))
+    models += [before["a.sse"]["model"], audited(root, out=out)["a.sse"]["model"]]
+    beside.unlink()
+    models.append(audited(root, out=out)["a.sse"]["model"])
+
+    assert models == [None, "glm-5.2", "glm-5.2-air", None]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_what_is_called_as_a_sidecar_and_is_no_file_is_none(tmp_path: Path) -> None:
+    for name in ("pipe", "folder"):
+        (tmp_path / f"{name}.sse").write_bytes(SCENARIOS["text"].body)
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "folder.json").mkdir()
+
+    command = [sys.executable, "-m", "glmsse", "audit", ".", "-o", "v.jsonl", "--workers", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+
+    assert done.returncode == 0
+    assert [row["outcome"] for row in rows_in(tmp_path / "v.jsonl").values()] == ["accepted", "accepted"]
 
 
 def test_a_file_that_is_named_twice_has_one_row(folder: Path, tmp_path: Path) -> None:

@@ -199,6 +199,22 @@ def test_any_file_system_that_fsspec_knows(folder: Path, tmp_path: Path) -> None
     assert without_paths(rows_in(tmp_path / "local.jsonl")) == expected
 
 
+@pytest.mark.parametrize("path", ["sidecars", "sidecars/a.sse", "sidecars/*.sse"])
+def test_a_sidecar_that_changes_behind_a_url_has_its_body_read_again(tmp_path: Path, path: str) -> None:
+    out, models = tmp_path / "v.jsonl", []
+    system = fsspec.filesystem("memory")
+    system.pipe("/sidecars/a.sse", SCENARIOS["text"].body)
+    for model in (None, "glm-5.2", "glm-5.2-air"):
+        if model is not None:
+            Recording(SCENARIOS["text"].body, Sidecar(model=model)).write(tmp_path / "a.sse")
+            system.pipe("/sidecars/a.json", (tmp_path / "a.json").read_bytes())
+        audit([f"memory://{path}"], out, workers=1)
+        models.append(rows_in(out)[0]["model"])
+    system.rm("/sidecars", recursive=True)
+
+    assert models == [None, "glm-5.2", "glm-5.2-air"]
+
+
 def test_failures_of_a_file_system_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = fsspec.filesystem("memory")
     for name in ("a/one.sse", "a/shut/two.sse", "a/three.sse"):
@@ -225,7 +241,7 @@ def test_failures_of_a_file_system_are_rows(tmp_path: Path, monkeypatch: pytest.
     assert {name: row["error"] for name, row in rows.items()} == {
         "one.sse": None,
         "shut": "permission",
-        "three.sse": "failed",
+        "three.sse": "unreadable",
     }
     assert rows["three.sse"]["error_class"] == "RuntimeError"
     assert "CANARY" not in (tmp_path / "v.jsonl").read_text()

@@ -115,8 +115,10 @@ def test_some_commands_are_found() -> None:
 def test_relative_links_lead_to_files(name: str) -> None:
     for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", _text(name)):
         assert (PAGES[name].parent / target).exists(), target
-    for quoted in re.findall(r"`((?:docs|examples|benchmarks|tests)/[\w./-]*)`", _text(name)):
+    for quoted in re.findall(r"`((?:deploy|docs|examples|benchmarks|tests)/[\w./-]*)`", _text(name)):
         assert (ROOT / quoted).exists(), quoted
+    for included in re.findall(r'^--8<-- "([^"]+)"$', _text(name), re.MULTILINE):
+        assert (ROOT / included).is_file(), included
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -97,11 +97,12 @@ def test_counters_and_verdict_stay(glmsse: Any) -> None:
     def counters() -> tuple[Any, ...]:
         return (stream.bytes_seen, stream.events_seen, stream.pieces_seen, stream.phase, stream.done, stream.failed)
 
-    before = counters()
+    before, fast = counters(), stream.fast_events_seen
     stream.forget()
     stream.forget()
 
     assert counters() == before == (len(ANSWER), 8, 8, "complete", True, False)
+    assert stream.fast_events_seen == fast
     assert stream.verdict is verdict
     assert stream.close() is verdict
     assert verdict.tool_calls[0].arguments == '{"a":11}'

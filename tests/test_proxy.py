@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from glmsse import ChatStream, Deadlines, Limits
+from glmsse import ChatStream, Deadlines, Limits, SSEFramer
 from glmsse.proxy.settings import Settings
 from glmsse.scenarios import DONE, FAILING, MEASURED, SCENARIOS, body, finish, text
 from loopback import ERROR_BODY, WHOLE, Provider, provider
@@ -343,6 +343,19 @@ def test_metrics_count_streams_tokens_and_bytes(server: Provider) -> None:
     assert 'glmsse_proxy_tokens_total{kind="completion"} 16.0' in metrics
 
 
+def test_metrics_count_the_share_of_the_fast_lane(recorder: Recorder) -> None:
+    recorder.serve(body([*(text("x") for _ in range(97)), finish("stop", 97)]))
+    with proxy(recorder.url) as running:
+        ask(running, "x")
+        record = running.answered()
+        metrics = httpx.get(running.url + "/metrics", trust_env=False).text
+
+    assert 0.9 * record["events"] < record["fast_events"] < record["events"]
+    assert f"glmsse_proxy_fast_events_total {record['fast_events']:.1f}" in metrics
+    assert 'glmsse_proxy_fast_share_bucket{le="0.9"} 0.0' in metrics
+    assert 'glmsse_proxy_fast_share_bucket{le="1.0"} 1.0' in metrics
+
+
 @pytest.mark.parametrize("model", SCENARIOS)
 def test_the_log_holds_no_text(running: Running, model: str) -> None:
     ask(running, model)
@@ -424,6 +437,45 @@ def test_the_anthropic_sdk_never_takes_a_failing_stream_for_complete(
     running.answered()
 
 
+@pytest.mark.parametrize("model", ["stall", "comments", "silence"])
+def test_anthropic_clients_that_wait_get_pings(server: Provider, model: str) -> None:
+    deadlines = Deadlines(first_byte=0.6, idle=0.6, total=10)
+    with proxy(server.base_url, ping_seconds=0.1, deadlines=deadlines) as running:
+        received = ask(running, model, "/v1/messages", more={"max_tokens": 9}).content
+        assert running.answered()["code"] in ("deadline_idle", "deadline_first_byte")
+
+    events = [event.event for event in SSEFramer().feed(received)]
+    assert 2 <= events.count("ping") <= 7
+    assert events[-1] == "error"
+    if model == "stall":
+        assert events[:3] == ["message_start", "content_block_start", "content_block_delta"]
+    else:
+        assert set(events[:-1]) == {"ping"}
+
+
+def test_the_anthropic_sdk_takes_pings_before_the_message(server: Provider) -> None:
+    server.go.clear()
+    with (
+        proxy(server.base_url, ping_seconds=0.05) as running,
+        anthropic.Anthropic(api_key="k", base_url=running.url, max_retries=0, timeout=20) as client,
+        client.messages.stream(model="late", max_tokens=9, messages=MESSAGES) as stream,  # type: ignore[arg-type]
+    ):
+        time.sleep(0.3)
+        server.go.set()
+        assert stream.get_final_text() == "Ready when you are."
+
+
+@pytest.mark.parametrize("ping_seconds", [None, 30])
+def test_there_are_no_pings_without_waiting(server: Provider, ping_seconds: float | None) -> None:
+    with proxy(server.base_url, ping_seconds=ping_seconds) as running:
+        assert b"ping" not in ask(running, "text", "/v1/messages", more={"max_tokens": 9}).content
+
+
+def test_tokens_are_not_counted_and_anthropic_clients_are_told(claude: anthropic.Anthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError, match="cannot count tokens"):
+        claude.messages.count_tokens(model="m", messages=MESSAGES)  # type: ignore[arg-type]
+
+
 def test_anthropic_errors_keep_their_kind(running: Running, claude: anthropic.Anthropic) -> None:
     with pytest.raises(anthropic.RateLimitError):
         claude.messages.create(model="rate", max_tokens=100, messages=MESSAGES)  # type: ignore[arg-type]
@@ -477,6 +529,102 @@ def test_raw_model_text_that_is_cut_is_not_accepted(recorder: Recorder) -> None:
 
     assert DONE not in received
     assert b'"error"' in received
+
+
+def whole_answer(raw: str = RAW, reason: str = "stop", **message: Any) -> bytes:
+    """As a server that leaves the model's text alone sends it, with line ends between tokens."""
+    usage = {"prompt_tokens": 15, "completion_tokens": 25, "total_tokens": 40}
+    choice = {"index": 0, "message": {"role": "assistant", "content": raw, **message}, "finish_reason": reason}
+    answer = {"id": "a", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return json.dumps({**answer, "system_fingerprint": "fp"}, indent=1).replace("\n", "\r\n").encode()
+
+
+def ask_whole(upstream: Recorder, answer: bytes, media_type: str = "application/json", **more: Any) -> Any:
+    """The response, and what was logged."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {len(answer)}\r\n\r\n"
+    upstream.answer = head.encode() + answer
+    with proxy(upstream.url, content_markup="glm", **more) as running:
+        response = ask(running, "x", more={"tools": TOOLS, "stream": False})
+        return response, running.answered()
+
+
+def test_raw_model_text_in_a_whole_answer_becomes_reasoning_and_calls(recorder: Recorder) -> None:
+    response, record = ask_whole(recorder, whole_answer(refusal=None))
+
+    answer = response.json()
+    (choice,) = answer.pop("choices")
+    (call,) = choice["message"].pop("tool_calls")
+    assert call.pop("id").startswith("call_")
+    assert call == {"type": "function", "function": {"name": "look", "arguments": '{"city":"Hong Kong"}'}}
+    assert choice == {
+        "index": 0,
+        "message": {
+            "role": "assistant", "content": "Let me look.", "refusal": None, "reasoning_content": "Which city?",
+        },
+        "finish_reason": "tool_calls",
+    }  # fmt: skip
+    assert (answer["id"], answer["system_fingerprint"], answer["usage"]["total_tokens"]) == ("a", "fp", 40)
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/json")
+    assert json.loads(recorder.body)["stream"] is False
+    assert (record["outcome"], record["stream"], record["completion_tokens"]) == ("accepted", False, 25)
+    assert record["received_bytes"] == len(whole_answer(refusal=None))
+
+
+def test_a_whole_answer_without_markup_keeps_its_text(recorder: Recorder) -> None:
+    response, _ = ask_whole(recorder, whole_answer("It is 437."))
+
+    assert response.json()["choices"][0] == json.loads(whole_answer("It is 437."))["choices"][0]
+
+
+def test_a_whole_answer_that_was_cut_by_the_model_has_no_calls(recorder: Recorder) -> None:
+    response, record = ask_whole(recorder, whole_answer(RAW[:-20], "length"))
+
+    choice = response.json()["choices"][0]
+    assert choice["finish_reason"] == "length"
+    assert choice["message"] == {"role": "assistant", "content": "Let me look.", "reasoning_content": "Which city?"}
+    assert record["code"] == "finish_length"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (whole_answer()[:-9], "bad_json"),
+        (b"", "empty_stream"),
+        (b"<html>", "bad_json"),
+        (b'{"error":{"code":"1301","message":"no"}}', "provider_error"),
+        (whole_answer().replace(b'"id"', b'"model"'), "duplicate_key"),
+        (whole_answer("x" * 1_100_000), "event_too_large"),
+        (whole_answer(reason="network_errors"), "finish_network_errors"),
+    ],
+)
+def test_a_whole_answer_that_cannot_be_used_is_an_error(recorder: Recorder, answer: bytes, code: str) -> None:
+    response, record = ask_whole(recorder, answer)
+
+    if code.startswith("finish_"):
+        assert response.json()["choices"][0]["finish_reason"] == "network_errors"
+        assert "tool_calls" not in response.json()["choices"][0]["message"]
+    else:
+        assert response.status_code in (400, 502)
+        assert response.json()["error"]["code"] == code
+    assert record["outcome"] != "accepted"
+
+
+def test_html_in_place_of_a_whole_answer_passes(recorder: Recorder) -> None:
+    response, _ = ask_whole(recorder, b"<html>", media_type="text/html")
+
+    assert (response.status_code, response.text) == (200, "<html>")
+
+
+def test_the_openai_sdk_reads_calls_out_of_a_whole_answer(recorder: Recorder) -> None:
+    recorder.answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + whole_answer()
+    with (
+        proxy(recorder.url, content_markup="glm") as running,
+        openai.OpenAI(api_key="k", base_url=running.url + "/v1", max_retries=0, timeout=20) as client,
+    ):
+        answer = client.chat.completions.create(model="m", messages=MESSAGES, tools=TOOLS)  # type: ignore[call-overload]
+
+    (call,) = answer.choices[0].message.tool_calls
+    assert (call.function.name, call.function.arguments) == ("look", '{"city":"Hong Kong"}')
 
 
 @pytest.mark.parametrize("whole", [True, False])

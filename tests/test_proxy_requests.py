@@ -141,6 +141,6 @@ def test_the_upstreams_length_goes_on_with_its_bytes_only() -> None:
 def test_a_peers_words_are_no_labels() -> None:
     metrics = Metrics()
 
-    metrics.count("chat", Verdict("not_accepted", code="finish_whatever_it_likes"))
+    metrics.count_verdict("chat", Verdict("not_accepted", code="finish_whatever_it_likes"))
 
     assert b"whatever" not in metrics.text()

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..capture.recording import BODY_SUFFIX
+from ..capture.recording import BODY_SUFFIX, SIDECAR_SUFFIX
 
 SUFFIXES = (BODY_SUFFIX, f"{BODY_SUFFIX}.gz")
 """What is read of a folder. A file that is named is read whatever it is called."""
@@ -26,8 +26,8 @@ BATCH_FILES = 256
 class Found(NamedTuple):
     """A file to be read, or what is wrong with it.
 
-    stamp       changes when the file does; None if that cannot be told
-    has_sidecar None if nobody has looked yet
+    stamp       changes when the file or its sidecar does; None if that cannot be told
+    has_sidecar None if that could not be told
     error       one of columns.ERRORS, with the class of the exception
     """
 
@@ -37,6 +37,10 @@ class Found(NamedTuple):
     has_sidecar: bool | None = None
     error: str | None = None
     error_class: str | None = None
+
+
+class Unread(Exception):
+    """A failure behind a URL that is no OSError; the message is the class of the exception that it had there."""
 
 
 def find(paths: Iterable[str]) -> Iterator[Found]:
@@ -69,6 +73,12 @@ def batches(found: Iterable[Found]) -> Iterator[list[Found]]:
         yield batch
 
 
+def sidecar_of(path: str) -> str | None:
+    """Where the sidecar of a body is, packed or not; None if the body has its name already."""
+    stem, suffix = os.path.splitext(path.removesuffix(".gz"))
+    return None if suffix == SIDECAR_SUFFIX else stem + SIDECAR_SUFFIX
+
+
 def error_of(problem: OSError) -> str:
     """The word for it of columns.ERRORS."""
     if isinstance(problem, (FileNotFoundError, NotADirectoryError)):
@@ -89,10 +99,8 @@ def _find_local(path: str) -> Iterator[Found]:
         return
     if stat.S_ISDIR(status.st_mode):
         yield from _in_folder(path)
-    elif stat.S_ISREG(status.st_mode):
-        yield Found(path, status.st_size, _stamp(status))
     else:
-        yield Found(path, error="not_a_file")
+        yield _of_file(path, status)
 
 
 def _in_folder(path: str, depth: int = 0) -> Iterator[Found]:
@@ -119,9 +127,24 @@ def _of_entry(entry: os.DirEntry[str]) -> Found:
         status = entry.stat()
     except OSError as problem:
         return _unfound(entry.path, problem)
+    return _of_file(entry.path, status)
+
+
+def _of_file(path: str, status: os.stat_result) -> Found:
     if not stat.S_ISREG(status.st_mode):
-        return Found(entry.path, error="not_a_file")
-    return Found(entry.path, status.st_size, _stamp(status))
+        return Found(path, error="not_a_file")
+    beside = sidecar_of(path)
+    sidecar: os.stat_result | None = None
+    has_sidecar: bool | None = False
+    if beside is not None:
+        try:
+            sidecar = os.stat(beside)
+        except OSError as problem:
+            has_sidecar = False if error_of(problem) == "not_found" else None
+        else:
+            has_sidecar = stat.S_ISREG(sidecar.st_mode)
+    stamp = f"{_stamp(status)} {_stamp(sidecar)}" if sidecar and has_sidecar else _stamp(status)
+    return Found(path, status.st_size, stamp, has_sidecar)
 
 
 def _stamp(status: os.stat_result) -> str:

@@ -7,11 +7,13 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
 from threading import Thread
 from typing import ParamSpec, TypeVar
 
+from ..errors import MisuseError
 from .columns import Row
 from .finding import Found
 from .reading import Settings, read_batch
@@ -36,12 +38,20 @@ class InProcess(Executor):
 
 
 def local_pool(workers: int) -> Executor:
-    """Processes of this machine; for one worker, this process."""
+    """Processes of this machine, of which one has begun; for one worker, this process."""
     if workers == 1:
         return InProcess()
     # Started anew, not forked: a fork copies locks that other threads hold.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+    try:
+        pool.submit(cores).result()
+    except BrokenExecutor:
+        pool.shutdown(wait=False)
+    else:
+        return pool
+    hint = 'a script calls audit under `if __name__ == "__main__":`, or with workers=1'
+    raise MisuseError(f"no process can be started: {hint}")
 
 
 def cores() -> int:
@@ -84,7 +94,8 @@ class Pool:
                 if self._make is None:
                     return None
                 self._executor.shutdown(wait=False)
-                self._executor = self._make()
+                with suppress(MisuseError):  # they could be started once, so this is no reason to stop
+                    self._executor = self._make()
             except Exception:  # each engine has its own for being closed
                 return None
         return None

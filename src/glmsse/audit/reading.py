@@ -12,14 +12,14 @@ from hashlib import sha256
 from typing import Any
 
 from ..capture.gate import CLOSES
-from ..capture.recording import MOST_SIDECAR_BYTES, SIDECAR_SUFFIX, stream_for
+from ..capture.recording import MOST_SIDECAR_BYTES, stream_for
 from ..capture.sidecar import LONGEST_SECONDS, Reading, Sidecar, UnfitSidecar
 from ..chat import ChatStream
 from ..errors import MisuseError, finish_code
 from ..events import Usage
 from ..verdict import Verdict
 from .columns import Cell, Row, row_of, unreadable
-from .finding import Found, error_of, is_url
+from .finding import Found, Unread, error_of, is_url, sidecar_of
 
 READ_BYTES = 64 * 1024
 MAX_FILE_BYTES = 1024**3
@@ -59,6 +59,8 @@ def _row(settings: Settings, found: Found) -> Row:
             return _read(settings, found)
         except _Unfit as problem:
             error = str(problem)
+        except Unread as problem:
+            error, error_class = "unreadable", str(problem)
         except Exception as problem:  # whatever it is, it is about one file of many
             error, error_class = _word_for(problem), type(problem).__name__
     return unreadable(found.path, found.size, error, error_class)
@@ -189,10 +191,8 @@ def _unpacked(stored: Iterator[bytes]) -> Iterator[bytes]:
 
 def _sidecar(found: Found) -> tuple[Sidecar | None, float | None]:
     """What is known of the body, and when its last bytes came. The times of all the others are not looked at."""
-    stem, suffix = os.path.splitext(found.path.removesuffix(".gz"))
-    if suffix == SIDECAR_SUFFIX or found.has_sidecar is False:
-        return None, None
-    raw = _sidecar_bytes(stem + SIDECAR_SUFFIX, is_there=found.has_sidecar)
+    beside = None if found.has_sidecar is False else sidecar_of(found.path)
+    raw = None if beside is None else _sidecar_bytes(beside)
     if raw is None:
         return None, None
     if len(raw) > MOST_SIDECAR_BYTES:
@@ -204,15 +204,15 @@ def _sidecar(found: Found) -> tuple[Sidecar | None, float | None]:
     return Sidecar.from_dict(document), _last_second(chunks)
 
 
-def _sidecar_bytes(path: str, *, is_there: bool | None) -> bytes | None:
+def _sidecar_bytes(path: str) -> bytes | None:
+    """A sidecar, of a too large one the beginning; None if it has gone since the body was found."""
     if is_url(path):
         from .remote import read_remote_sidecar  # needs the extra
 
-        return read_remote_sidecar(path, is_there=is_there)
-    if not os.access(path, os.F_OK):
-        return None
-    with open(path, "rb", buffering=0) as file:
+        return read_remote_sidecar(path)
+    with suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:
         return file.read(MOST_SIDECAR_BYTES + 1)
+    return None
 
 
 def _last_second(chunks: object) -> float | None:

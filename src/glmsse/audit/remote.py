@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
-from ..capture.recording import BODY_SUFFIX, MOST_SIDECAR_BYTES, SIDECAR_SUFFIX
+from ..capture.recording import MOST_SIDECAR_BYTES
 from ..errors import MisuseError
-from .finding import SUFFIXES, Found, error_of
+from .finding import SUFFIXES, Found, Unread, error_of, sidecar_of
 
 BLOCK_BYTES = 4 * 1024 * 1024
 """A file up to this size is fetched by one request, a larger one in blocks."""
@@ -52,30 +52,43 @@ def find_remote(url: str) -> Iterator[Found]:
         elif system.isdir(path):
             yield from _in_folder(system, path, lambda name: name.endswith(SUFFIXES))
         else:
-            yield _found(system, path, system.info(path), None)
+            yield _found(system, path, system.info(path), _beside(system, path))
     except Exception as problem:  # each file system has exceptions of its own
         yield _unfound(url, problem)
 
 
 def read_remote(url: str, size: int | None) -> Iterator[bytes]:
     """The bytes of one file, in pieces."""
-    system, path = _system(url)
-    if size is not None and size <= BLOCK_BYTES:
-        yield cast("bytes", system.cat_file(path))
-        return
-    with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
-        while data := cast("bytes", file.read(BLOCK_BYTES)):
-            yield data
+    with _its_faults():
+        system, path = _system(url)
+        if size is not None and size <= BLOCK_BYTES:
+            yield cast("bytes", system.cat_file(path))
+            return
+        with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
+            while data := cast("bytes", file.read(BLOCK_BYTES)):
+                yield data
 
 
-def read_remote_sidecar(url: str, *, is_there: bool | None) -> bytes | None:
-    """The bytes of a sidecar, of a too large one the first; None if there is none."""
-    if is_there is False:
-        return None
-    system, path = _system(url)
-    with suppress(FileNotFoundError):
+def read_remote_sidecar(url: str) -> bytes | None:
+    """The bytes of a sidecar, of a too large one the first; None if it has gone."""
+    with _its_faults(), suppress(FileNotFoundError):
+        system, path = _system(url)
         return cast("bytes", system.cat_file(path, start=0, end=MOST_SIDECAR_BYTES + 1))
     return None
+
+
+@contextmanager
+def _its_faults() -> Generator[None]:
+    """Each file system has exceptions of its own, which are no faults of this program."""
+    fault: str | None = None
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as problem:
+        fault = type(problem).__name__
+    if fault is not None:
+        raise Unread(fault)
 
 
 def error_of_any(problem: BaseException) -> str:
@@ -106,22 +119,35 @@ def _in_folder(system: Any, folder: str, fits: Callable[[str], bool], levels: in
         except Exception as problem:
             yield _unfound(system.unstrip_protocol(folder), problem)
             continue
-        names = {entry["name"] for entry in entries}
+        files = {entry["name"]: entry for entry in entries if entry["type"] == "file"}
         for entry in entries:
             name: str = entry["name"]
             if entry["type"] == "directory":
                 if name.strip("/") != folder.strip("/") and level != levels:
                     folders.append((name, level + 1))
             elif fits(name):
-                beside = f"{name.removesuffix('.gz').removesuffix(BODY_SUFFIX)}{SIDECAR_SUFFIX}"
-                yield _found(system, name, entry, beside in names)
+                yield _found(system, name, entry, files.get(sidecar_of(name) or ""))
 
 
-def _found(system: Any, path: str, details: dict[str, Any], has_sidecar: bool | None) -> Found:
-    size = details.get("size")
+def _beside(system: Any, path: str) -> dict[str, Any] | None:
+    """The details of the sidecar of a single file, if there is one."""
+    beside = sidecar_of(path)
+    if beside is not None:
+        with suppress(FileNotFoundError):
+            details = cast("dict[str, Any]", system.info(beside))
+            return details if details["type"] == "file" else None
+    return None
+
+
+def _found(system: Any, path: str, details: dict[str, Any], sidecar: dict[str, Any] | None) -> Found:
+    stamps = [_stamp(details), *(() if sidecar is None else (_stamp(sidecar),))]
+    stamp = None if None in stamps else " ".join(map(str, stamps))
+    return Found(system.unstrip_protocol(path), details.get("size"), stamp, sidecar is not None)
+
+
+def _stamp(details: dict[str, Any]) -> str | None:
     changes = next((str(details[name]) for name in _CHANGES if details.get(name)), None)
-    stamp = None if changes is None else f"{size}:{changes}"
-    return Found(system.unstrip_protocol(path), size, stamp, has_sidecar)
+    return None if changes is None else f"{details.get('size')}:{changes}"
 
 
 def _unfound(url: str, problem: Exception) -> Found:

@@ -51,7 +51,8 @@ def audit(
     out        a local file that ends in .parquet (extra: audit), .csv or .jsonl; beside it is its journal, by which a
                run that was broken off is taken up again
     settings   how files are read
-    workers    processes of this machine (default: one a core); 1 is this process
+    workers    processes of this machine (default: one a core); 1 is this process. With more, a script calls this under
+               `if __name__ == "__main__":`, since each of them imports it
     executor   another pool than these: an Executor, which stays open, or a callable that makes one, which is called
                again if it breaks
     in_flight  the most batches under way (default: three a worker)
@@ -120,7 +121,7 @@ def _landed(pool: Pool, flying: dict[Future[list[Row]], Sequence[Found]]) -> Ite
         for future in [future for future in flying if future.done()]:
             batch = flying.pop(future)
             rows = _rows(future)
-            if rows is None:
+            if isinstance(rows, str):
                 lost.append(batch)
             else:
                 yield batch, rows
@@ -133,29 +134,31 @@ def _landed(pool: Pool, flying: dict[Future[list[Row]], Sequence[Found]]) -> Ite
 
 def _again(pool: Pool, batch: Sequence[Found]) -> Iterator[Done]:
     """A lost batch by itself, so that nobody else suffers from it; at last each file by itself."""
+    fault = None
     for _ in range(1, TRIES):
         future = pool.submit(batch)
         rows = _lost(batch) if future is None else _rows(future)
-        if rows is not None:
+        if not isinstance(rows, str):
             yield batch, rows
             return
+        fault = rows
     if len(batch) == 1:
-        yield batch, _lost(batch)
+        yield batch, _lost(batch, fault)
         return
     middle = len(batch) // 2
     yield from _again(pool, batch[:middle])
     yield from _again(pool, batch[middle:])
 
 
-def _rows(future: Future[list[Row]]) -> list[Row] | None:
-    """What came of it; None if it is lost with its worker: each engine has its own exceptions for that."""
+def _rows(future: Future[list[Row]]) -> list[Row] | str:
+    """What came of it. If it is lost with its worker, the class of the exception: each engine has its own for that."""
     try:
         return future.result()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # CancelledError is none of Exception on some versions
-        return None
+    except BaseException as problem:  # CancelledError is none of Exception on some versions
+        return type(problem).__name__
 
 
-def _lost(batch: Sequence[Found]) -> list[Row]:
-    return [unreadable(found.path, found.size, "worker_lost") for found in batch]
+def _lost(batch: Sequence[Found], fault: str | None = None) -> list[Row]:
+    return [unreadable(found.path, found.size, "worker_lost", fault) for found in batch]

@@ -97,7 +97,7 @@ def _behaviour(recording: Recording) -> _Behaviour:
         )
         for choice in stream.snapshot.choices
     ]
-    return _Behaviour(fields, stream._lane.hits)
+    return _Behaviour(fields, stream.fast_events_seen)
 
 
 class _Redaction:

@@ -63,7 +63,7 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
         "events_per_second": events / median,
         "megabytes_per_second": len(body) / median / 1e6,
         "template_share": stream._lane.template_hits / max(events, 1),
-        "fast_share": stream._lane.hits / max(events, 1),
+        "fast_share": stream.fast_events_seen / max(events, 1),
         "outcome": stream.close().outcome,
     }
 

@@ -9,6 +9,8 @@ from .outcome import Unreadable
 PACKAGES = {
     "server": ("starlette", "uvicorn"),
     "http": ("httpx",),
+    "proxy": ("httpx", "prometheus_client", "starlette", "uvicorn"),
+    "http2": ("zttp",),
     "audit": ("fsspec", "pyarrow"),
     "dask": ("distributed",),
     "report": ("jinja2",),

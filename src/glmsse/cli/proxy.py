@@ -9,10 +9,9 @@ from typing import Any
 
 from ..deadlines import Deadlines
 from ..proxy.settings import MARKUPS, MODES, Settings
+from .extras import need
 from .outcome import ACCEPTED, Unreadable
 from .source import add_reading_options, limits_from
-
-_MISSING = 'the proxy needs its extra: python -m pip install "glmsse[proxy]"'
 
 
 def add_to(commands: Any) -> None:
@@ -27,6 +26,7 @@ def add_to(commands: Any) -> None:
     option("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     option("--port", type=int, default=8642, help="port to listen on, 0 for a free one (default: 8642)")
     option("--workers", type=int, default=1, metavar="N", help="processes that share the port (default: 1)")
+    option("--http2", action="store_true", help="speak HTTP/2 without TLS too (extra: http2; default: no)")
     option("--mode", choices=MODES, default="enforce", help="end bad streams, or report only (default: enforce)")
     option("--key-env", metavar="NAME", help="variable with the upstream's key (default: the client's own is sent)")
     option("--client-key-env", metavar="NAME", help="variable with the key clients must send (default: none needed)")
@@ -43,6 +43,13 @@ def add_to(commands: Any) -> None:
     option("--idle", type=float, default=120, metavar="S", help="seconds without progress (default: 120)")
     option("--total", type=float, default=3600, metavar="S", help="seconds for an answer (default: 3600)")
     option("--send", type=float, default=30, metavar="S", help="seconds a write to a client may wait (default: 30)")
+    option(
+        "--ping",
+        type=float,
+        default=15,
+        metavar="S",
+        help="seconds to a ping to Anthropic clients, 0: none (default: 15)",
+    )
     option("--drain", type=int, default=60, metavar="S", help="seconds open answers get at shutdown (default: 60)")
     add_reading_options(parser)
     parser.set_defaults(run=run)
@@ -54,12 +61,13 @@ def run(args: argparse.Namespace) -> int:
         raise Unreadable("--record takes a directory that is there")
     if args.workers < 1:
         raise Unreadable("--workers takes a number from 1 up")
-    try:
-        from ..proxy.server import serve  # needs the extra
-    except ImportError:
-        raise Unreadable(_MISSING) from None
+    need("proxy", "proxy")
+    if args.http2:
+        need("proxy --http2", "http2")
+    from ..proxy.server import serve  # needs the extra
+
     print(f"glmsse: proxy for {settings.upstream} ({settings.mode})", file=sys.stderr)
-    serve(settings, args.host, args.port, workers=args.workers, drain_seconds=args.drain)
+    serve(settings, args.host, args.port, workers=args.workers, drain_seconds=args.drain, http2=args.http2)
     return ACCEPTED
 
 
@@ -78,6 +86,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         verdict_comment=args.verdict_comment,
         deadlines=Deadlines(first_byte=args.first_byte, idle=args.idle, total=args.total),
         send_seconds=args.send,
+        ping_seconds=args.ping or None,
         record=args.record,
         max_recordings=args.max_recordings,
         max_record_bytes=args.max_record_bytes,

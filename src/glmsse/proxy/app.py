@@ -31,6 +31,9 @@ CHAT_PATHS = (
     "/api/coding/paas/v4/chat/completions",
 )
 MESSAGES_PATHS = ("/v1/messages", "/api/anthropic/v1/messages")
+_NO_COUNT = Refusal(
+    404, "count_tokens", "this proxy cannot count tokens: only the model's own tokenizer could", "not_found_error"
+)
 
 Log = Callable[[dict[str, Any]], None]
 OpenExchange = Callable[["Proxy", RawHeaders, bytes], tuple[Exchange, RawHeaders, bytes]]
@@ -123,6 +126,9 @@ def create_app(settings: Settings, log: Log = log_line) -> Starlette:
         free = proxy.ready and proxy.open < settings.max_streams
         return PlainTextResponse("ready\n" if free else "full\n", 200 if free else 503)
 
+    async def count_tokens(_: Request) -> Response:
+        return Response(anthropic_refusal(_NO_COUNT), _NO_COUNT.status, media_type="application/json")
+
     async def metrics(_: Request) -> Response:
         return Response(proxy.metrics.text(), media_type="text/plain; version=0.0.4")
 
@@ -131,6 +137,7 @@ def create_app(settings: Settings, log: Log = log_line) -> Starlette:
     routes = [
         *(Route(path, chat, methods=["POST"]) for path in CHAT_PATHS),
         *(Route(path, messages, methods=["POST"]) for path in MESSAGES_PATHS),
+        *(Route(f"{path}/count_tokens", count_tokens, methods=["POST"]) for path in MESSAGES_PATHS),
         Route("/healthz", health),
         Route("/readyz", ready),
         Route("/metrics", metrics),

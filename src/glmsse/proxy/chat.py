@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import openai_event
-from .exchange import Exchange, Passage
-from .markup import MarkupTap
+from .exchange import Exchange
+from .markup import MarkupTap, WholeMarkupTap
+from .passage import Passage
 from .requests import RawHeaders, headers_upstream, json_object
 from .tap import Tap
 
@@ -19,9 +20,12 @@ def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Excha
     settings = proxy.settings
     request = json_object(body) or {}
     choices = _choices(request, settings.limits.max_choices)
+    streams = request.get("stream") is True
+    whole = settings.content_markup == "glm" and not streams
     passage: Passage
     if settings.content_markup == "glm":
-        passage = MarkupTap(settings, openai_event, tools=request.get("tools"), choices=choices)
+        markup = WholeMarkupTap if whole else MarkupTap
+        passage = markup(settings, openai_event, tools=request.get("tools"), choices=choices)
     else:
         passage = Tap(settings.tap(choices), openai_event, withhold=settings.enforces, comment=settings.verdict_comment)
     kept = headers_upstream(headers, settings.key)
@@ -30,8 +34,9 @@ def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Excha
         "chat",
         passage,
         openai_event,
-        asked_for_stream=request.get("stream") is True,
-        recorder=proxy.recordings.recorder(kept, request, choices),
+        asked_for_stream=streams,
+        whole=whole,
+        recorder=None if whole else proxy.recordings.recorder(kept, request, choices),
     )
     return exchange, kept, body
 

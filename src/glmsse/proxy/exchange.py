@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -14,8 +15,9 @@ from ..chat import ChatStream
 from ..deadlines import Deadlines
 from ..verdict import Verdict
 from .errors import error_object, status_for
+from .passage import Passage, WriteError, may_end, verdict_line
+from .pings import pinging
 from .requests import RawHeaders, headers_downstream
-from .tap import WriteError, may_end, verdict_line
 from .watch import Receive, Send, Watch
 
 if TYPE_CHECKING:
@@ -27,23 +29,13 @@ _DRAIN_SECONDS = 1.0
 _JSON = (b"content-type", b"application/json")
 
 
-class Passage(Protocol):
-    """What a body goes through: `Tap`, or a translation."""
-
-    stream: ChatStream
-    over: bool
-
-    def feed(self, data: bytes) -> bytes: ...
-
-    def finish(self, error: BaseException | str | None = None) -> bytes: ...
-
-    @property
-    def verdict(self) -> Verdict: ...
-
-
 class Exchange:
-    """Sends a request upstream and its answer back. `translates`: the client speaks another protocol than the
-    upstream, so nothing of the upstream's response is passed on as it is."""
+    """Sends a request upstream and its answer back.
+
+    asked_for_stream  by the client
+    translates        the client speaks another protocol than the upstream, so nothing of its response passes as it is
+    whole             the passage gives all of the answer at its end, or a verdict that there is none
+    """
 
     def __init__(
         self,
@@ -54,6 +46,7 @@ class Exchange:
         *,
         asked_for_stream: bool,
         translates: bool = False,
+        whole: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
         self._proxy = proxy
@@ -63,6 +56,7 @@ class Exchange:
         self._write_error = write_error
         self._asked_for_stream = asked_for_stream
         self._translates = translates
+        self._whole = whole
         self._recorder = recorder
         self._status: int | None = None
         self._plain = False
@@ -109,14 +103,16 @@ class Exchange:
             self._status = response.status_code
             if self._recorder is not None:
                 self._recorder.start(response.status_code, response.headers.raw)
-            refused = self._passage.stream.start(response.status_code, response.headers.raw)
-            if refused and (self._translates or self._must_refuse(response)):
+            if self._passage.start(response.status_code, response.headers.raw):
+                seconds = self._settings.ping_seconds
+                pings = pinging(self._watch, seconds, self._ping) if seconds and self._passage.ping() else nullcontext()
+                async with pings:
+                    error = await self._pass_events(response)
+            elif self._translates or self._must_refuse(response):
                 await self._read_refused(response)
-            elif refused:
+            else:
                 await self._pass_on(response)
                 return
-            else:
-                error = await self._pass_events(response)
             await self._finish(error)
             if self._unread is not None and self._passage.stream.done:
                 await self._drain(self._unread)
@@ -131,38 +127,35 @@ class Exchange:
 
     async def _read(self, response: httpx.Response) -> AsyncIterator[bytes]:
         """A body in which any byte is progress."""
+        size = 0
+        self._watch.follow(lambda: size)
         async for data in response.stream:  # type: ignore[union-attr]
+            size += len(data)
             self._record(data)
             self._watch.first_byte(len(data))
-            self._watch.progressed()
             yield data
 
     async def _pass_events(self, response: httpx.Response) -> BaseException | None:
         """The body through the passage; returns what broke it off."""
         watch, passage, stream = self._watch, self._passage, self._passage.stream
-        if not self._translates:
+        if not (self._translates or self._whole):
             sent_back = headers_downstream(response.headers.raw, keep_length=False)
             await self._start(200, [*sent_back, (b"x-accel-buffering", b"no")])
-        events = pieces = 0
+        watch.follow(lambda: stream.pieces_seen)
+        begun = False
         body = self._unread = response.stream.__aiter__()  # type: ignore[union-attr]
         try:
             async for data in body:
-                self._record(data)
+                if self._recorder is not None:
+                    self._record(data)
                 out = passage.feed(data)
-                if not events:
+                if not begun:
                     watch.first_byte(len(data))
-                    events = stream.events_seen
-                    if events:
-                        self._first_event = monotonic() - self._began
-                if stream.pieces_seen != pieces:
-                    if not pieces:
-                        self._first_content = monotonic() - self._began
-                    pieces = stream.pieces_seen
-                    watch.progressed()
+                    begun = self._note_beginning(stream)
                 if out and not self._started:
                     if passage.over and not may_end(passage.verdict):
                         return None  # a fault before anything was sent is told by the status
-                    await self._start_translation()
+                    await self._start_anew()
                 if out:
                     await watch.send_body(out)
                 if passage.over:
@@ -173,9 +166,24 @@ class Exchange:
         self._unread = None
         return None
 
+    def _note_beginning(self, stream: ChatStream) -> bool:
+        """When the first event and the first content came; whether both are there."""
+        passed = monotonic() - self._began
+        if self._first_event is None and stream.events_seen:
+            self._first_event = passed
+        if self._first_content is None and stream.pieces_seen:
+            self._first_content = passed
+        return self._first_content is not None
+
+    async def _ping(self) -> None:
+        if not self._started:
+            await self._start_anew()
+        await self._watch.send_body(self._passage.ping())
+
     async def _pass_on(self, response: httpx.Response) -> None:
         """A response that is no event stream, as it is."""
         watch, stream = self._watch, self._passage.stream
+        self._trailers = False
         self._plain = response.status_code < 400 and not self._asked_for_stream
         await self._start(response.status_code, headers_downstream(response.headers.raw, keep_length=True))
         size = 0
@@ -211,13 +219,13 @@ class Exchange:
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
         self._started = True
-        if self._trailers and not self._plain:
+        if self._trailers:
             headers = [*headers, (b"trailer", b"glmsse-verdict")]
         await self._watch.send(
             {"type": "http.response.start", "status": status, "headers": headers, "trailers": self._trailers}
         )
 
-    async def _start_translation(self) -> None:
+    async def _start_anew(self) -> None:
         media_type = b"text/event-stream" if self._asked_for_stream else b"application/json"
         await self._start(
             200, [(b"content-type", media_type), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
@@ -232,10 +240,10 @@ class Exchange:
         self._ended = monotonic()
         verdict = passage.verdict
         if not self._started:
-            if not rest or not self._translates or not may_end(verdict):
+            if not rest or not may_end(verdict):
                 await self._send_error(verdict)
                 return
-            await self._start_translation()
+            await self._start_anew()
         self._finished = True
         if rest:
             await watch.send_body(rest)
@@ -271,21 +279,21 @@ class Exchange:
             return
 
     def _report(self) -> None:
-        watch, stream, metrics = self._watch, self._passage.stream, self._proxy.metrics
-        verdict = self._passage.verdict
+        watch, passage, metrics = self._watch, self._passage, self._proxy.metrics
+        stream, verdict = passage.stream, passage.verdict
         if self._recorder is not None:
             if self._plain:
                 self._proxy.recordings.drop()
             else:
                 self._proxy.recordings.keep(self._recorder, verdict, self._broke)
-        metrics.received.inc(stream.bytes_seen)
+        metrics.received.inc(passage.received_bytes)
+        metrics.count_events(stream)
         metrics.sent.inc(watch.sent_bytes)
-        metrics.events.inc(stream.events_seen)
         seconds = (self._ended or monotonic()) - self._began
         if self._plain:
             metrics.plain.inc()
         else:
-            metrics.count(self._route, verdict)
+            metrics.count_verdict(self._route, verdict)
             metrics.duration.observe(seconds)
             if self._first_event is not None:
                 metrics.first_event.observe(self._first_event)
@@ -297,7 +305,7 @@ class Exchange:
                 "event": "answer",
                 "route": self._route,
                 "status": self._status,
-                "stream": not self._plain,
+                "stream": self._asked_for_stream or self._translates,
                 "outcome": None if self._plain else verdict.outcome,
                 "stage": None if self._plain else verdict.stage,
                 "code": None if self._plain else verdict.code,
@@ -309,9 +317,10 @@ class Exchange:
                 "tolerated": list(verdict.tolerated),
                 "prompt_tokens": usage.prompt_tokens if usage else None,
                 "completion_tokens": usage.completion_tokens if usage else None,
-                "received_bytes": stream.bytes_seen,
+                "received_bytes": passage.received_bytes,
                 "sent_bytes": watch.sent_bytes,
                 "events": stream.events_seen,
+                "fast_events": stream.fast_events_seen,
                 "first_event_seconds": _rounded(self._first_event),
                 "first_content_seconds": _rounded(self._first_content),
                 "seconds": _rounded(seconds),

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+from uuid import uuid4
 
 from ..chat import ChatStream
-from ..encode import OpenAIEncoder
+from ..chunk import SENTINEL
+from ..encode import OpenAIEncoder, write_event
 from ..errors import MisuseError
 from ..events import ChatEvent, ContentDelta, Done, Failed, Finish
 from ..glm_text import ToolCallParser
 from ..verdict import Verdict
-from .requests import Refusal
+from .passage import Passage, WriteError, may_end
+from .requests import RawHeaders, Refusal
 from .settings import Settings
-from .tap import WriteError, may_end
 
 _NAMELESS = "glmsse"
+_END = b"\n\n" + write_event(SENTINEL)
+_LINE_ENDS_TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
-class MarkupTap:
+class MarkupTap(Passage):
     """Writes the stream anew, with one choice as there is one reply to read, and judges what it has written."""
 
     def __init__(self, settings: Settings, write_error: WriteError, *, tools: Any, choices: int = 1) -> None:
-        if choices != 1:
-            raise Refusal(400, "choices", "this proxy reads model text of one choice: leave n at 1")
-        self.stream = settings.stream(collect=False)
-        self.over = False
+        self._parser = _parser(settings, tools, choices)
+        super().__init__(settings.stream(collect=False))
         self._write_error = write_error
         self._judge = ChatStream(limits=settings.limits, allow=("usage_optional",), deltas=False, collect=False)
         self._encoder: OpenAIEncoder | None = None
         self._verdict: Verdict | None = None
         self._text_ended = False
-        try:
-            self._parser = ToolCallParser(tools or None, start="auto", limits=settings.limits)
-        except MisuseError:
-            raise Refusal(400, "tools", "the request's tools cannot be read") from None
 
     @property
     def verdict(self) -> Verdict:
@@ -84,3 +83,76 @@ class MarkupTap:
                     yield from self._parser.close(event.reason)
             elif not isinstance(event, (Done, Failed)):
                 yield event
+
+
+class WholeMarkupTap(Passage):
+    """A whole chat completion in, and out with reasoning and calls where they belong, once it may be used.
+
+    It is judged as a stream of this one event, so the rules, and `Limits.max_event_bytes`, are those of an event.
+    """
+
+    def __init__(self, settings: Settings, write_error: WriteError, *, tools: Any, choices: int = 1) -> None:
+        super().__init__(settings.whole(_parser(settings, tools, choices)))
+        self._write_error = write_error
+        self._body = bytearray()
+
+    @property
+    def received_bytes(self) -> int:
+        return len(self._body)
+
+    def start(self, status: int, headers: RawHeaders) -> bool:
+        return super().start(status, [_as_event_stream(header) for header in headers])
+
+    def feed(self, data: bytes) -> bytes:
+        if self.over:
+            return b""
+        if not self._body:
+            self.stream.feed(b"data: ")
+        self._body += data
+        self.stream.feed(data.translate(_LINE_ENDS_TO_BLANKS))
+        if self.stream.verdict is None:
+            return b""
+        self.over = True
+        return self._write_error(self.stream.verdict)
+
+    def finish(self, error: BaseException | str | None = None) -> bytes:
+        if self.over:
+            return b""
+        self.over = True
+        if error is None and self._body:
+            self.stream.feed(_END)
+        verdict = self.stream.close(error)
+        return self._rewritten(verdict) if may_end(verdict) else self._write_error(verdict)
+
+    def _rewritten(self, verdict: Verdict) -> bytes:
+        """What the message has beside the text, and the completion beside the message, stays as it is."""
+        completion = json.loads(self._body)
+        choice = completion["choices"][0]
+        message, read = choice["message"], self.stream.snapshot.choices[0]
+        message["content"] = read.content
+        if read.reasoning_content:
+            message["reasoning_content"] = read.reasoning_content
+        if verdict.tool_calls:
+            message["tool_calls"] = [call.to_dict() for call in verdict.tool_calls]
+            choice["finish_reason"] = "tool_calls"
+        else:
+            message.pop("tool_calls", None)  # of an answer that is cut
+        return json.dumps(completion, ensure_ascii=False).encode()
+
+
+def _parser(settings: Settings, tools: Any, choices: int) -> ToolCallParser:
+    if choices != 1:
+        raise Refusal(400, "choices", "this proxy reads model text of one choice: leave n at 1")
+    try:
+        return ToolCallParser(
+            tools or None, start="auto", id_prefix=f"call_{uuid4().hex[:16]}_", limits=settings.limits
+        )
+    except MisuseError:
+        raise Refusal(400, "tools", "the request's tools cannot be read") from None
+
+
+def _as_event_stream(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    name, value = header
+    if name.lower() == b"content-type" and value.partition(b";")[0].strip().lower() == b"application/json":
+        return name, b"text/event-stream"
+    return header

@@ -14,26 +14,22 @@ from .anthropic_request import chat_request
 from .errors import anthropic_event, openai_event
 from .exchange import Exchange
 from .markup import MarkupTap
+from .passage import Passage, may_end
 from .requests import RawHeaders, Refusal, headers_upstream, json_object
 from .settings import Settings
-from .tap import may_end
 
 if TYPE_CHECKING:
     from .app import Proxy
 
 
-class MessagesPassage:
+class MessagesPassage(Passage):
     """A chat completion stream in, a Messages stream out, or with `whole` one message, once it may be used."""
 
     def __init__(self, settings: Settings, *, model: str, whole: bool, tools: Any) -> None:
-        self.over = False
-        self._whole = whole
-        self._markup: MarkupTap | None = None
         self._reader = settings.stream(collect=False)
-        self.stream = self._reader
-        if settings.content_markup == "glm":
-            self._markup = MarkupTap(settings, openai_event, tools=tools)
-            self.stream = self._markup.stream
+        self._markup = MarkupTap(settings, openai_event, tools=tools) if settings.content_markup == "glm" else None
+        super().__init__(self._reader if self._markup is None else self._markup.stream)
+        self._whole = whole
         self._encoder = AnthropicEncoder(model, message_id=f"msg_{uuid4().hex}", drop_blank_text=True)
         self._message = MessageBuilder()
 
@@ -58,6 +54,9 @@ class MessagesPassage:
             return self._end(self._markup.finish(error))
         self._reader.close(error)
         return self._end(b"")
+
+    def ping(self) -> bytes:
+        return b"" if self._whole else self._encoder.ping()
 
     def _end(self, data: bytes) -> bytes:
         """The rest; of a whole message that may not be used, nothing."""

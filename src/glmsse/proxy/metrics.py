@@ -9,12 +9,14 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from ..chat import ChatStream
 from ..errors import CODES
 from ..verdict import Verdict
 
 SHARED_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that prometheus-client reads for the directory which worker processes share."""
 
+_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1)
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _FINISH_CODES = frozenset(
     f"finish_{reason}"
@@ -36,6 +38,13 @@ class Metrics:
         self.received = Counter("glmsse_proxy_received_bytes", "Bytes of answers received", registry=registry)
         self.sent = Counter("glmsse_proxy_sent_bytes", "Bytes of answers sent", registry=registry)
         self.events = Counter("glmsse_proxy_events", "Events received", registry=registry)
+        self.fast_events = Counter("glmsse_proxy_fast_events", "Events that the fast lane took", registry=registry)
+        self.fast_share = Histogram(
+            "glmsse_proxy_fast_share",
+            "Share of an answer's events that the fast lane took, by template or scanner",
+            registry=registry,
+            buckets=_SHARES,
+        )
         self.open = Gauge(
             "glmsse_proxy_open_streams", "Answers open now", registry=registry, multiprocess_mode="livesum"
         )
@@ -51,7 +60,13 @@ class Metrics:
             buckets=_SECONDS,
         )
 
-    def count(self, route: str, verdict: Verdict) -> None:
+    def count_events(self, stream: ChatStream) -> None:
+        self.events.inc(stream.events_seen)
+        self.fast_events.inc(stream.fast_events_seen)
+        if stream.events_seen:
+            self.fast_share.observe(stream.fast_events_seen / stream.events_seen)
+
+    def count_verdict(self, route: str, verdict: Verdict) -> None:
         self.streams.labels(route, verdict.outcome, _code_label(verdict.code)).inc()
         usage = verdict.usage
         if usage is not None:

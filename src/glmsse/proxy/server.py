@@ -20,8 +20,13 @@ _CONNECTIONS_BESIDE_STREAMS = 256
 """For health checks, metrics and connections that wait for their next request."""
 
 
-def serve(settings: Settings, host: str, port: int, *, workers: int = 1, drain_seconds: int = 60) -> None:
-    """Returns when a signal has ended it and the open answers are through, or their time is over."""
+def serve(
+    settings: Settings, host: str, port: int, *, workers: int = 1, drain_seconds: int = 60, http2: bool = False
+) -> None:
+    """Returns when a signal has ended it and the open answers are through, or their time is over.
+
+    http2  HTTP/2 by prior knowledge beside HTTP/1.1, by an implementation that uvicorn calls experimental
+    """
     config = uvicorn.Config(
         partial(create_app, settings),
         factory=True,
@@ -33,6 +38,8 @@ def serve(settings: Settings, host: str, port: int, *, workers: int = 1, drain_s
         server_header=False,
         proxy_headers=False,
         ws="none",
+        http="zttp" if http2 else "auto",
+        http2=http2,
         limit_concurrency=settings.max_streams + _CONNECTIONS_BESIDE_STREAMS,
         timeout_graceful_shutdown=drain_seconds,
         h11_max_incomplete_event_size=max(settings.max_header_bytes, 16 * 1024),

@@ -9,10 +9,13 @@ from urllib.parse import urlsplit
 from ..chat import ChatStream
 from ..deadlines import Deadlines
 from ..errors import MisuseError
+from ..glm_text import ToolCallParser
 from ..limits import Limits
 
 MODES = ("enforce", "observe")
 MARKUPS = ("none", "glm")
+
+_SHAPE_OF_A_WHOLE = ("message_as_delta", "index_by_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,7 @@ class Settings:
     connect_seconds  to reach the upstream
     send_seconds     one write to a client may wait; a client that reads slower is dropped
     request_seconds  a client may take to send its request body
+    ping_seconds     after which Anthropic clients get a ping if nothing else was sent; None sends none
     record           a directory that answers are recorded in; None records none
     max_recordings   files of it; then no more are written
     max_record_bytes of an answer; a longer one is not recorded
@@ -53,6 +57,7 @@ class Settings:
     connect_seconds: float = 10
     send_seconds: float = 30
     request_seconds: float = 30
+    ping_seconds: float | None = 15
     record: str | None = None
     max_recordings: int = 1000
     max_record_bytes: int = 4 * 1024 * 1024
@@ -74,6 +79,8 @@ class Settings:
             raise MisuseError("observe forwards the bytes as they are: no verdict_comment, no content_markup")
         for setting in fields(self):
             value = getattr(self, setting.name)
+            if setting.name == "ping_seconds" and value is None:
+                continue
             if setting.name.startswith("max_") and (type(value) is not int or value < 1):
                 raise MisuseError(f"{setting.name} takes a positive int")
             if setting.name.endswith("_seconds") and (
@@ -103,4 +110,14 @@ class Settings:
             choices=choices,
             deltas=deltas,
             collect=collect,
+        )
+
+    def whole(self, parser: ToolCallParser) -> ChatStream:
+        """A stream whose one event is a whole completion, with raw model text in its message."""
+        return ChatStream(
+            self.profile,
+            allow=(*self.allow, *_SHAPE_OF_A_WHOLE),
+            deny=[name for name in self.deny if name not in _SHAPE_OF_A_WHOLE],
+            limits=self.limits,
+            content_parser=parser,
         )

@@ -7,56 +7,46 @@ out to be at fault can be withheld. What is held is bounded by `Limits.max_event
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from ..chat import ChatStream
 from ..encode import write_comment
-from ..errors import GENERATION, ProviderError
+from ..errors import ProviderError
 from ..events import Failed
 from ..verdict import Verdict
+from .passage import Passage, WriteError, may_end, verdict_line
 
 # A CR before an LF is half of a line end, never one of its own.
 _BLANK_LINE = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2,}")
 _SENTINEL_LINE = re.compile(rb"(?:\A|[\r\n])(?:\xef\xbb\xbf)?data:[ \t]*\[DONE\][ \t]*[\r\n]")
 _LONGEST_SPLIT = 3  # of the four bytes of CR LF CR LF, so many can have come before
 
-WriteError = Callable[[Verdict], bytes]
 
+class Tap(Passage):
+    """Lets the bytes of a stream pass as they are.
 
-class Tap:
-    """Judges a stream while it passes.
-
-    `feed` and `finish` return what may be sent. In enforce mode (`withhold`) a fault ends the stream: the event at
+    In enforce mode (`withhold`) a fault ends the stream: the event at
     fault and all that follows are withheld, and an error event is sent instead. A provider's own error event goes on
     before it. The sentinel goes on only if the answer is accepted, or if its finish reason says by itself that it is
     cut or withheld. Otherwise everything goes on at once.
     """
 
-    __slots__ = ("_base", "_comment", "_held", "_withhold", "_write_error", "over", "stream")
+    __slots__ = ("_comment", "_held", "_withhold", "_write_error")
 
     def __init__(
         self, stream: ChatStream, write_error: WriteError, *, withhold: bool = True, comment: bool = False
     ) -> None:
-        self.stream = stream
-        self.over = False
-        """Nothing more is to be read."""
+        super().__init__(stream)
         self._write_error = write_error
         self._withhold = withhold
         self._comment = comment
         self._held = bytearray()
-        self._base = 0
-        """Where in the stream `_held` begins: always behind a blank line."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict; asking for it ends the reading."""
-        return self.stream.close()
 
     def feed(self, data: bytes) -> bytes:
-        """What may be sent now."""
         if self.over:
             return b""
         events = self.stream.feed(data)
+        if not events and not self._held and data.endswith(b"\n\n"):
+            return data  # what nearly every read comes to: whole events, and nothing about them to say
         if not self._withhold:
             return data
         verdict = self.stream.verdict
@@ -67,7 +57,6 @@ class Tap:
         return self._last(verdict, events[-1])
 
     def finish(self, error: BaseException | str | None = None) -> bytes:
-        """What may be sent at the end of the body, or when something else ended it."""
         verdict = self.stream.close(error)
         if self.over or not self._withhold:
             return b""
@@ -76,22 +65,19 @@ class Tap:
 
     def _release(self, data: bytes) -> bytes:
         held = self._held
-        if not held and data.endswith(b"\n\n"):
-            self._base += len(data)
-            return data
         searched = max(0, len(held) - _LONGEST_SPLIT)
         held += data
         end = _last_boundary(held, searched, len(held))
         ready = bytes(held[:end])
         del held[:end]
-        self._base += end
         return ready
 
     def _last(self, verdict: Verdict, event: object) -> bytes:
         held = self._held
         if isinstance(event, Failed):
             offset = event.error.offset
-            limit = 0 if offset is None else max(0, offset - self._base)
+            base = self.stream.bytes_seen - len(held)
+            limit = 0 if offset is None else max(0, offset - base)
             end = _last_boundary(held, 0, limit)
             if isinstance(event.error, ProviderError):
                 end = _block_end(held, end)
@@ -102,16 +88,6 @@ class Tap:
             return bytes(held[:start]) + self._write_error(verdict)
         comment = write_comment(verdict_line(verdict)) if self._comment else b""
         return bytes(held[:start]) + comment + bytes(held[start : _block_end(held, start)])
-
-
-def may_end(verdict: Verdict) -> bool:
-    """Whether the client may see a normal end."""
-    return verdict.accepted or verdict.stage == GENERATION
-
-
-def verdict_line(verdict: Verdict) -> str:
-    """The verdict in one line of ASCII, for a comment or a trailer."""
-    return f"glmsse outcome={verdict.outcome} code={verdict.code or '-'} replay={verdict.replay}"
 
 
 def _last_boundary(data: bytearray, start: int, end: int) -> int:

@@ -31,11 +31,15 @@ class Watch:
         self.client_gone = False
         self.slow_client = False
         self.sent_bytes = 0
+        self.sent_at = monotonic()
         self._countdown = deadlines.start(monotonic)
         self._send_seconds = send_seconds
         self._receive = receive
         self._send = send
-        self._progressed = False
+        self._turn = asyncio.Lock()  # a ping comes from a task of its own
+        self._pieces_seen: Callable[[], int] = int
+        self._pieces = 0
+        self._answered = False
         self._sending_since: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -66,16 +70,20 @@ class Watch:
         self._countdown.end_read(size)
         self._countdown.begin_read()
 
-    def progressed(self) -> None:
-        """What was read brought the answer forward."""
-        self._progressed = True
+    def follow(self, pieces_seen: Callable[[], int]) -> None:
+        """The answer comes forward whenever this number, which begins at 0, is another one."""
+        self._pieces_seen = pieces_seen
 
     async def send(self, message: Message) -> None:
-        self._sending_since = monotonic()
-        try:
-            await self._send(message)
-        finally:
-            self._sending_since = None
+        if message.get("more_body") is False:
+            self._answered = True
+        async with self._turn:
+            self._sending_since = monotonic()
+            try:
+                await self._send(message)
+            finally:
+                self._sending_since = None
+                self.sent_at = monotonic()
 
     async def send_body(self, data: bytes) -> None:
         self.sent_bytes += len(data)
@@ -84,13 +92,15 @@ class Watch:
     async def _wait_for_leaving(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self.client_gone = True
-        self._break_off("cancelled")
+        if not self._answered:  # servers say so at the end of a whole answer too
+            self.client_gone = True
+            self._break_off("cancelled")
 
     def _check(self) -> None:
         countdown = self._countdown
-        if self._progressed:
-            self._progressed = False
+        pieces = self._pieces_seen()
+        if pieces != self._pieces:
+            self._pieces = pieces
             countdown.progressed()
         countdown.end_read(0)
         code = countdown.passed
