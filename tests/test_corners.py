@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 from importlib import import_module
@@ -95,6 +96,15 @@ def test_extension_serves_one_copy_of_the_package() -> None:
 )
 def test_views_of_any_shape_are_bytes(glmsse: ModuleType, empty: memoryview) -> None:
     assert glmsse.SSEFramer().feed(empty) == []
+
+
+def test_view_with_a_shape_that_has_a_zero_is_no_bytes(glmsse: ModuleType) -> None:
+    empty = memoryview(((ctypes.c_char * 3) * 0)())
+    with pytest.raises(TypeError):
+        empty.cast("B")
+    framer = glmsse.SSEFramer()
+    assert framer.feed(empty) == []
+    assert framer.feed(b"data: x\n\n")[0].data == "x"
 
 
 # Fast lane

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import vendor
@@ -19,7 +21,8 @@ TESTS = {
 }
 """What reads a file most closely; the vectors come first."""
 SLOW = ("pure", "linear", "most_twice", "any_length")
-MOST_SECONDS = 600
+RECIPE = Recipe(flags=("-O0", "-w"))
+MOST_SECONDS = 1800
 
 
 class CompiledRun:
@@ -28,11 +31,19 @@ class CompiledRun:
     def __init__(self, work: Path, keep: Path) -> None:
         self._folder = work
         self._environment = environment(work, {"HYPOTHESIS_STORAGE_DIRECTORY": str(work / "hypothesis")})
-        build(work, Recipe(flags=("-O0", "-w")))
-        if any(self._judge(name) != "survived" for name in TESTS):
-            raise SystemExit("the tests fail without a mutant")
+        self._seconds: dict[str, float] = {}
+        """How long the tests of a file may take."""
 
-    def _call(self, *command: str | Path) -> int | None:
+    def _check(self, file: str) -> None:
+        """The tests must pass without a mutant."""
+        build(self._folder, RECIPE)
+        begun = time.monotonic()
+        if self._judge(file, MOST_SECONDS) != "survived":
+            raise SystemExit(f"the tests of {file} fail without a mutant, or take too long")
+        self._seconds[file] = 60 + 3 * (time.monotonic() - begun)
+        print(f"the tests of {file} take {time.monotonic() - begun:.0f} s", flush=True)
+
+    def _call(self, seconds: float, *command: str | Path) -> int | None:
         process = subprocess.Popen(
             [sys.executable, *map(str, command)],
             cwd=vendor.ROOT,
@@ -42,7 +53,7 @@ class CompiledRun:
             start_new_session=True,
         )
         try:
-            return process.wait(MOST_SECONDS)
+            return process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
         finally:
@@ -50,21 +61,23 @@ class CompiledRun:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def _judge(self, file: str) -> str:
+    def _judge(self, file: str, seconds: float) -> str:
         options = ["-x", "-q", "-k", f"not {' and not '.join(SLOW)}", "-p", "no:cacheprovider", "-o", "addopts="]
         tests = [vendor.ROOT / "tests" / f"test_{name}.py" for name in TESTS[file].split()]
         for command in (
             [vendor.ROOT / "vectors" / "run.py", "--build", "compiled"],
             ["-m", "pytest", "-p", "no:benchmark", "--hypothesis-seed=0", *options, *tests],
         ):
-            code = self._call(*command)
+            code = self._call(seconds, *command)
             if code != 0:
                 return "timeout" if code is None else "killed"
         return "survived"
 
     def result_of(self, mutant: Mutant) -> str:
+        if mutant.file not in self._seconds:
+            self._check(mutant.file)
         try:
-            build(self._folder, Recipe(flags=("-O0", "-w"), edits=((mutant.file, mutant.apply),)))
+            build(self._folder, replace(RECIPE, edits=((mutant.file, mutant.apply),)))
         except BuildError:
             return "invalid"
-        return self._judge(mutant.file)
+        return self._judge(mutant.file, self._seconds[mutant.file])
