@@ -132,14 +132,15 @@ def docs(session: nox.Session) -> None:
 @nox.parametrize("check", ["ubsan", "bounds", "asan", "memcheck"])
 def sanitize(session: nox.Session, check: str) -> None:
     """The core with an extension that checks itself; memcheck needs valgrind: `nox -s "sanitize(check='ubsan')"`."""
-    session.install("-e", ".[test]", "Cython>=3.1", env=COMPILED)
+    session.install("-e", ".[test]", env=COMPILED)
+    group(session, "proof")
     session.run("python", "tools/sanitize.py", check, *session.posargs)
 
 
 @nox.session
 def refcounts(session: nox.Session) -> None:
     """References and blocks on a debug interpreter (python3.11-dbg): `-- --every 10` takes a tenth of the vectors."""
-    session.install("Cython>=3.1")
+    group(session, "proof")
     session.run("python", "tools/refcounts.py", *session.posargs)
 
 
@@ -162,14 +163,16 @@ def soak(session: nox.Session) -> None:
 @nox.parametrize("build", ["pure", "compiled"])
 def coverage_gate(session: nox.Session, build: str) -> None:
     """Every line of the core's source by its own tests; every branch of the Python modules."""
-    session.install("-e", ".[test]", "coverage>=7.10", "Cython>=3.1", env=COMPILED)
+    session.install("-e", ".[test]", env=COMPILED)
+    group(session, "proof")
     session.run("python", "tools/coverage_gate.py", build, *session.posargs)
 
 
 @nox.session
 def mutate(session: nox.Session) -> None:
     """Mutants of the core: `-- --sample 50 _lane.pxi`, `-- --all --keep DIRECTORY`; needs Python 3.11."""
-    session.install("-e", ".[test]", "coverage>=7.10", "Cython>=3.1", env=COMPILED)
+    session.install("-e", ".[test]", env=COMPILED)
+    group(session, "proof")
     session.run("python", "tools/mutate.py", *session.posargs)
 
 

@@ -660,6 +660,20 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
     assert int(done.stdout) < 20  # MiB, for two bodies of 60
 
 
+def test_the_command_writes_a_page(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    command = ["audit", str(folder), "-o", str(tmp_path / "v.csv"), "--workers", "1", "--report"]
+
+    assert main([*command, str(page)]) == 3
+    html = page.read_text()
+    assert "19 recordings" in html
+    assert "accepted 7" in html
+    assert "finish_length" in html
+
+    assert main([*command, str(tmp_path / "no" / "page.html")]) == 2
+    assert "page.html: No such file" in capsys.readouterr().err
+
+
 def test_the_command_says_what_it_did(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(folder), "-o", str(tmp_path / "v.csv"), "--workers", "1"]) == 3
     told = capsys.readouterr().out

@@ -3,7 +3,18 @@
 from .columns import COLUMNS, ERRORS, Column
 from .journal import UnfitJournal
 from .reading import Settings
-from .running import Progress, audit, summary_of
+from .running import Progress, audit, rows_of, summary_of
 from .summary import Summary
 
-__all__ = ["COLUMNS", "ERRORS", "Column", "Progress", "Settings", "Summary", "UnfitJournal", "audit", "summary_of"]
+__all__ = [
+    "COLUMNS",
+    "ERRORS",
+    "Column",
+    "Progress",
+    "Settings",
+    "Summary",
+    "UnfitJournal",
+    "audit",
+    "rows_of",
+    "summary_of",
+]

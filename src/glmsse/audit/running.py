@@ -85,6 +85,12 @@ def summary_of(out: str | os.PathLike[str]) -> Summary:
         return summarise(journal)
 
 
+def rows_of(out: str | os.PathLike[str]) -> Iterator[Row]:
+    """The rows of an audit that was made, sorted by path, by its journal; UnfitJournal if that is not there."""
+    with Journal(journal_path(out), None) as journal:
+        yield from journal.rows()
+
+
 def _read_all(
     journal: Journal, pool: Pool, paths: Iterable[str], most: int, tell: Callable[[Progress], object]
 ) -> None:

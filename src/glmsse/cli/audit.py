@@ -10,12 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..audit import Settings, Summary, UnfitJournal, audit
+from ..audit import Settings, Summary, UnfitJournal, audit, rows_of
+from ..audit.columns import NAMES
 from ..audit.finding import is_url
 from ..audit.reading import MAX_FILE_BYTES
 from ..audit.writing import FORMATS
 from ..capture import Reading
-from ..capture.recording import reading_limits
+from ..capture.recording import reading_limits, write_whole
+from ..report import Collection, Entry
 from .audit_progress import show_progress
 from .extras import need
 from .outcome import ACCEPTED, EXIT_CODES, NOT_ACCEPTED, UNREADABLE, Unreadable
@@ -50,6 +52,7 @@ def add_to(commands: Any) -> None:
     )
     words = f"a longer body is not read, only its row written (default: {MAX_FILE_BYTES})"
     parser.add_argument("--max-file-bytes", type=int, default=MAX_FILE_BYTES, metavar="N", help=words)
+    parser.add_argument("--report", metavar="HTML", help="write a page of outcomes too (extra: report; default: none)")
     parser.add_argument("--json", action="store_true", help="print the summary as a JSON object (default: tables)")
     add_stream_options(parser)
     parser.set_defaults(run=run)
@@ -63,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _engine(args) as engine, show_progress() as tell:
             summary = audit(args.paths, args.out, settings=settings, progress=tell, **engine)
+        if args.report is not None and summary.recordings:
+            _write_report(args.out, args.report)
     except UnfitJournal as problem:
         raise Unreadable(f"the journal of {safe(args.out)}: {problem}") from None
     except OSError as problem:
@@ -76,7 +81,35 @@ def run(args: argparse.Namespace) -> int:
     return _exit_code(summary)
 
 
+def _write_report(out: str, page: str) -> None:
+    from ..report.page import collection_page
+
+    collection = Collection()
+    for row in rows_of(out):
+        cells: dict[str, Any] = dict(zip(NAMES, row, strict=True))
+        entry = Entry(
+            name=cells["path"],
+            outcome=cells["outcome"],
+            code=cells["code"] or cells["error"],
+            model=cells["model"],
+            route=cells["route"],
+            bytes=cells["size"],
+            events=cells["events"],
+            tokens=cells["total_tokens"],
+            first_content_seconds=cells["first_content_seconds"],
+            seconds=cells["total_seconds"],
+        )
+        collection.add(entry)
+    html = collection_page(Path(out).name, collection, [])
+    try:
+        write_whole(Path(page), html.encode(errors="replace"))
+    except OSError as problem:
+        raise Unreadable(f"{safe(page)}: {problem.strerror or 'cannot be written'}") from None
+
+
 def _look_for_extras(args: argparse.Namespace) -> None:
+    if args.report is not None:
+        need("audit --report", "report")
     if any(map(is_url, args.paths)):
         need("audit of URLs", "audit")
     if Path(args.out).suffix.lower() == ".parquet":
