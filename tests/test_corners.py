@@ -73,6 +73,15 @@ def test_framer_that_is_called_from_within_lost_its_place(glmsse: ModuleType, ve
     assert [happened.data for happened in framer.feed(b"data: x\n\n")] == ["x"]
 
 
+def test_feed_of_a_stream_from_within_is_refused_by_name(glmsse: ModuleType) -> None:
+    framer = glmsse.SSEFramer()
+    lane = glmsse.framing.ChatLane(glmsse.Limits(), deltas=True, aliases=False, enabled=True)
+    said = []
+    again = SimpleNamespace(_receive=lambda _: said.append(framer._feed_to(b"x", lane, [], again)))
+    framer._feed_to(b"data: x\n\n", lane, [], again)
+    assert [str(error) for error in said] == ["feed was called while the framer was at work: one stream, one thread"]
+
+
 def test_pure_framer_that_was_interrupted_lost_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     package = BUILDS["pure"]
     framer = package.SSEFramer()
@@ -105,6 +114,15 @@ def test_view_with_a_shape_that_has_a_zero_is_no_bytes(glmsse: ModuleType) -> No
     framer = glmsse.SSEFramer()
     assert framer.feed(empty) == []
     assert framer.feed(b"data: x\n\n")[0].data == "x"
+
+
+def test_reset_forgets_a_cr_at_the_end(glmsse: ModuleType) -> None:
+    framer = glmsse.SSEFramer(glmsse.Limits(max_events=1))
+    framer.feed(b"\r")
+    framer.reset()
+    with pytest.raises(glmsse.LimitError) as caught:
+        framer.feed(b"\n\n")
+    assert (caught.value.code, caught.value.offset) == ("too_many_events", 1)
 
 
 # Fast lane
@@ -180,6 +198,14 @@ def test_string_that_is_none_is_judged_as_without_the_lane(spelt: str) -> None:
     bad = START[: START.index(b"\n\n") + 2].replace(b'"a"', b'"' + spelt.encode() + b'"')
     code = "lone_surrogate" if "ud800" in spelt else "bad_json"
     assert assert_all_paths_agree(START + bad + END)["verdict"]["code"] == code
+
+
+def test_byte_before_the_payload_is_not_passed_over() -> None:
+    again = START[: START.index(b"\n\n") + 2]
+    for before in (b"x", b"{", b'"'):
+        pieces = [START, again.replace(b"data: ", b"data: " + before), END]
+        cuts = [len(START), len(START) + len(pieces[1])]
+        assert assert_all_paths_agree(b"".join(pieces), cuts)["verdict"]["code"] == "bad_json"
 
 
 def test_escape_at_the_end_of_what_is_decoded_at_once_is_whole() -> None:
@@ -358,6 +384,16 @@ def test_reply_that_failed_has_no_further_flags(glmsse: ModuleType) -> None:
     assert parsed(glmsse, text + "<tool_call><arg_key>", 5) == (faults, flags)
 
 
+def test_function_that_ended_says_nothing_of_the_next_call(glmsse: ModuleType) -> None:
+    call = "<tool_call><function=f><parameter=a>x</parameter></function></tool_call>"
+    parser = glmsse.ToolCallParser()
+    events = parser.feed(call + call) + parser.close()
+    assert [happened.arguments for happened in events if happened.type == "tool_call.arguments.delta"] == [
+        '{"a":"x"}'
+    ] * 2
+    assert list(parser.flags) == []
+
+
 def test_second_cap_that_is_passed_changes_nothing(glmsse: ModuleType) -> None:
     reply = glmsse.ToolCallParser()._reply
     reply.fail("max_argument_bytes", 1)
@@ -429,6 +465,12 @@ def test_timer_of_older_interpreters_breaks_a_read_off(glmsse: ModuleType, monke
             return "cancelled"
         return "not"
 
+    async def on_time() -> bytes:
+        data = await reads.next_within(source(0), 0.02, Late)
+        await asyncio.sleep(0.04)  # the deadline of a read that is over cancels nothing
+        return data
+
+    assert asyncio.run(on_time()) == b"x"
     with pytest.raises(Late):
         asyncio.run(reads.next_within(source(30), 0.01, Late))
     assert asyncio.run(reads.next_within(source(0), 30, Late)) == b"x"

@@ -161,6 +161,8 @@ def _of_line(source: _Source, line: list[tokenize.TokenInfo]) -> Iterator[Mutant
             return
     elif is_cython_signature or is_docstring:
         return
+    if not source.is_python and [token.string for token in line] == ["return", "0"]:
+        return  # of a function that can only fail
     yield from _of_tokens(source, line)
     start, stop = source.at(*line[0].start), source.at(*line[-1].end)
     if first in CONDITIONS:

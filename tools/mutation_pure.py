@@ -187,7 +187,7 @@ class PureRun:
 
         path.write_text(mutated, encoding="utf-8")
         try:
-            code = _forked(work, 300 + 10 * sum(tests.values()), self._said)
+            code = _forked(work, 120 + 3 * sum(tests.values()), self._said)
         finally:
             path.write_text(text, encoding="utf-8")
         return {None: "timeout", 0: "survived"}.get(code, "killed")
