@@ -475,7 +475,14 @@ def test_an_interrupt_says_that_the_request_may_be_billed() -> None:
     command = [sys.executable, "-m", "glmsse", "probe", "--model", "long", "--stream", "--base-url"]
     with (
         stand_in(create_app(pace=0.05)) as slow,
-        subprocess.Popen([*command, slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        subprocess.Popen(
+            [*command, slow],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell lets what it runs in the background ignore the interrupt, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as process,
     ):
         try:
             assert process.stdout is not None

@@ -29,7 +29,17 @@ RENAMES = (
 )
 
 # What is about the installed distribution, its pages or its own name, and so cannot hold for a copy.
-NOT_FOR_A_COPY = ("test_docs.py", "test_framing_choice.py", "test_fuzz*.py", "test_readme.py")
+NOT_FOR_A_COPY = (
+    "test_benchmark_corpus.py",
+    "test_docs.py",
+    "test_framing_choice.py",
+    "test_fuzz*.py",
+    "test_proxy_balancers.py",
+    "test_proxy_deployment.py",
+    "test_readme.py",
+    "test_threat_model.py",
+    "test_vectors.py",
+)
 
 
 def renamed(text: str) -> str:

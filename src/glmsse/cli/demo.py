@@ -13,7 +13,7 @@ from ..events import ArgumentsDelta
 from ..framing import IMPLEMENTATION
 from ..scenarios import FAILING, MEASURED, SCENARIOS, Scenario, uneven_pieces
 from .evidence import terminal_evidence
-from .extras import PACKAGES, missing_from
+from .extras import missing_from
 from .outcome import ACCEPTED, NOT_ACCEPTED, Unreadable
 from .terminal import quoted, safe, table
 
@@ -70,7 +70,7 @@ def _write(folder: Path) -> int:
 
 def _measured(in_process: bool) -> tuple[str | None, str, list[_Reading]]:
     """The server's address if there was one, how the streams came, and the readings."""
-    missing = [package for extra in PACKAGES for package in missing_from(extra)]
+    missing = [package for extra in ("server", "http") for package in missing_from(extra)]
     if in_process:
         why = "as asked"
     elif missing:
