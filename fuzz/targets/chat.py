@@ -101,7 +101,10 @@ class Reader:
     def read(self, pieces: Sequence[bytes], options: int, caps: int, error: str | None) -> dict[str, Any]:
         """What a stream in these pieces comes to."""
         self._chat.FAST_LANE = self._lane
-        stream = self._chat.ChatStream(limits=self._caps[caps], **self._options[options])
+        try:
+            stream = self._chat.ChatStream(limits=self._caps[caps], **self._options[options])
+        finally:
+            self._chat.FAST_LANE = True
         events: list[Any] = []
         for piece in pieces:
             events += stream.feed(piece)
