@@ -24,7 +24,7 @@ RENAMES = (
     (r"\bimport glmsse(?= as |(?:\.\w+)+$)", f"import {NAME}"),
     (r"\bimport ((?:\w+, )*)glmsse\b(?!\.)", rf"import \1{NAME} as glmsse"),
     (r'(-m ?|"-m", ")glmsse\b', rf"\1{NAME}"),
-    (r"""(["'])glmsse(?=\.[a-z_]+)""", rf"\1{NAME}"),
+    (r"""(["'])glmsse(?=\.(?!recording\b)[a-z_]+)""", rf"\1{NAME}"),  # "glmsse.recording" is a file's format
     (r'^PACKAGE = "glmsse"', f'PACKAGE = "{NAME}"'),
 )
 
