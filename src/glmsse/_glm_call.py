@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ from ._glm_types import NULLABLE, STRING, Tools, ValueReader
 from .limits import Limits
 
 _WORD_MOST = 256
+# Not str.split: PyPy's takes U+001C to U+001F for no white space, against its own isspace.
+_WORDS = re.compile(r"\S+").findall
 
 # How the characters of a value go out.
 _SKIPPED = 0
@@ -205,7 +208,7 @@ class CallReader:
 
     def _read_words(self, text: str) -> None:
         """Remember the last word; those before it are residue."""
-        words = text.split()
+        words = _WORDS(text)
         if not words:
             self._word_open = False
             return

@@ -212,6 +212,17 @@ def vectors() -> list[dict[str, Any]]:
             calls=[ls],
             flags=["closed_at_end"],
         ),
+        *[
+            _own(
+                f"y_key_without_opener_after_u{ord(space):04x}",
+                "white space is what str.isspace says of one character, wherever the text is cut",
+                f"<tool_call>run<arg_key>count</arg_key><arg_value>1</arg_value>x{space}command</arg_key>"
+                "<arg_value>ls</arg_value></tool_call>",
+                calls=[["run", '{"count":1,"command":"ls"}', True]],
+                flags=["repaired_key", "residue"],
+            )
+            for space in "\x1c\x1d\x1e\x1f\x85\u3000"
+        ],
         _own("y_limit_content_at", LIMIT, "abcde", limits={"max_content_bytes": 5}, content="abcde"),
         _own(
             "n_limit_content",
