@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from glmsse import Limits
 from glmsse.proxy.anthropic_request import chat_request
+from glmsse.proxy.errors import openai_event
+from glmsse.proxy.markup import WholeMarkupTap
+from glmsse.proxy.messages import MessagesPassage
 from glmsse.proxy.metrics import Metrics
-from glmsse.proxy.requests import Refusal, headers_downstream, headers_upstream
+from glmsse.proxy.requests import KEY_HEADERS, Refusal, check_head, headers_downstream, headers_upstream
+from glmsse.proxy.settings import Settings
 from glmsse.verdict import Verdict
+
+UPSTREAM = "http://upstream/v1"
+DONE = b"data: [DONE]\n\n"
 
 
 def translated(**request: Any) -> dict[str, Any]:
@@ -128,7 +137,79 @@ def test_what_has_no_counterpart_is_refused_by_its_place(request_: dict[str, Any
 
 
 def test_anthropic_keys_become_bearer_tokens() -> None:
-    assert (b"authorization", b"Bearer k") in headers_upstream([(b"x-api-key", b"k")], None)
+    assert (b"authorization", b"Bearer k") in headers_upstream([(b"x-api-key", b"k")], Settings(upstream=UPSTREAM))
+
+
+@pytest.mark.parametrize("header", [(b"authorization", b"bearer door"), (b"x-api-key", b"door"), (b"api-key", b"door")])
+def test_the_key_of_the_proxy_opens_it_and_goes_no_further(header: tuple[bytes, bytes]) -> None:
+    settings = Settings(upstream=UPSTREAM, client_key="door")
+
+    check_head([header], settings)
+
+    assert not any(b"door" in value for _, value in headers_upstream([header], settings))
+
+
+def test_no_key_of_a_client_goes_on_beside_the_proxys_own() -> None:
+    headers = headers_upstream([(b"api-key", b"k")], Settings(upstream=UPSTREAM, key="own"))
+
+    assert [value for name, value in headers if name in KEY_HEADERS] == [b"Bearer own"]
+
+
+def whole_message(*pieces: bytes, **settings: Any) -> dict[str, Any]:
+    passage = MessagesPassage(Settings(upstream=UPSTREAM, **settings), model="m", whole=True, tools=None)
+    passage.start(200, [(b"content-type", b"text/event-stream")])
+    body = b"".join(passage.feed(piece) for piece in pieces) + passage.finish()
+    return dict(json.loads(body)) if body else {}
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:
+    body = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+    if reason is not None:
+        body["usage"] = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+def test_a_call_that_is_cut_by_its_length_is_not_in_the_whole_message() -> None:
+    call = {"index": 0, "id": "t", "type": "function", "function": {"name": "look", "arguments": '{"a":'}}
+
+    message = whole_message(chunk({"content": "So"}), chunk({"tool_calls": [call]}), chunk({}, "length"), DONE)
+
+    assert message["stop_reason"] == "max_tokens"
+    assert [block["type"] for block in message["content"]] == ["text"]
+
+
+def test_a_whole_message_takes_events_as_large_as_the_limit_lets_in() -> None:
+    text = "x" * (2 * 1024 * 1024)
+
+    message = whole_message(
+        chunk({"content": text}), chunk({}, "stop"), DONE, limits=Limits(max_event_bytes=4 * 1024 * 1024)
+    )
+
+    assert message["content"] == [{"type": "text", "text": text}]
+
+
+def test_an_unterminated_last_event_is_no_end_of_what_is_written_anew() -> None:
+    """By `flush_tail` a reader takes it for read, but its text makes no events that could be written."""
+    message = whole_message(
+        chunk({"content": "Do not "}), chunk({"content": "pay."}, "stop").rstrip(), profile="gateway"
+    )
+
+    assert message == {}
+
+
+def test_half_a_pair_in_a_field_that_nobody_reads_passes_a_whole_completion() -> None:
+    tap = WholeMarkupTap(Settings(upstream=UPSTREAM, content_markup="glm"), openai_event, tools=None)
+    tap.start(200, [(b"content-type", b"application/json")])
+    answer = {
+        "id": "c",
+        "model": "m",
+        "system_fingerprint": "\ud800",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+    tap.feed(json.dumps(answer).encode())
+
+    assert json.loads(tap.finish()) == answer
 
 
 def test_the_upstreams_length_goes_on_with_its_bytes_only() -> None:

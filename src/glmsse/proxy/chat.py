@@ -28,7 +28,7 @@ def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Excha
         passage = markup(settings, openai_event, tools=request.get("tools"), choices=choices)
     else:
         passage = Tap(settings.tap(choices), openai_event, withhold=settings.enforces, comment=settings.verdict_comment)
-    kept = headers_upstream(headers, settings.key)
+    kept = headers_upstream(headers, settings)
     exchange = Exchange(
         proxy,
         "chat",

@@ -60,6 +60,7 @@ class Exchange:
         self._recorder = recorder
         self._status: int | None = None
         self._plain = False
+        self._passed_on = False
         self._started = False
         self._finished = False
         self._broke: str | None = None
@@ -184,6 +185,7 @@ class Exchange:
         """A response that is no event stream, as it is."""
         watch, stream = self._watch, self._passage.stream
         self._trailers = False
+        self._passed_on = True
         self._plain = response.status_code < 400 and not self._asked_for_stream
         await self._start(response.status_code, headers_downstream(response.headers.raw, keep_length=True))
         size = 0
@@ -234,8 +236,8 @@ class Exchange:
     async def _finish(self, error: BaseException | str | None) -> None:
         """The end of the response: what is left, an error event, or a whole error response."""
         watch, passage = self._watch, self._passage
-        if self._started and self._plain:
-            return
+        if self._passed_on:
+            return  # of a body that goes on as it is, the rest is not ours to write
         rest = passage.finish(error)
         self._ended = monotonic()
         verdict = passage.verdict

@@ -28,7 +28,7 @@ class MarkupTap(Passage):
 
     def __init__(self, settings: Settings, write_error: WriteError, *, tools: Any, choices: int = 1) -> None:
         self._parser = _parser(settings, tools, choices)
-        super().__init__(settings.stream(collect=False))
+        super().__init__(settings.rewritten())
         self._write_error = write_error
         self._judge = ChatStream(limits=settings.limits, allow=("usage_optional",), deltas=False, collect=False)
         self._encoder: OpenAIEncoder | None = None
@@ -137,7 +137,7 @@ class WholeMarkupTap(Passage):
             choice["finish_reason"] = "tool_calls"
         else:
             message.pop("tool_calls", None)  # of an answer that is cut
-        return json.dumps(completion, ensure_ascii=False).encode()
+        return json.dumps(completion).encode()  # half a pair may be in a field that nobody reads
 
 
 def _parser(settings: Settings, tools: Any, choices: int) -> ToolCallParser:

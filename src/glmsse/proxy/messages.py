@@ -9,6 +9,7 @@ from uuid import uuid4
 from ..encode import AnthropicEncoder
 from ..events import ChatEvent
 from ..framing import SSEFramer
+from ..limits import Limits
 from ..verdict import Verdict
 from .anthropic_request import chat_request
 from .errors import anthropic_event, openai_event
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from .app import Proxy
 
 
+# Of what was written here itself; what came has been held to its limits.
+_OWN = Limits(max_event_bytes=None, max_stream_bytes=None, max_events=None)
+
+
 class MessagesPassage(Passage):
     """A chat completion stream in, a Messages stream out, or with `whole` one message, once it may be used."""
 
     def __init__(self, settings: Settings, *, model: str, whole: bool, tools: Any) -> None:
-        self._reader = settings.stream(collect=False)
+        self._reader = settings.rewritten()
         self._markup = MarkupTap(settings, openai_event, tools=tools) if settings.content_markup == "glm" else None
         super().__init__(self._reader if self._markup is None else self._markup.stream)
         self._whole = whole
@@ -85,7 +90,7 @@ class MessageBuilder:
     """A Messages stream in, the message it builds out."""
 
     def __init__(self) -> None:
-        self._framer = SSEFramer()
+        self._framer = SSEFramer(_OWN)
         self._message: dict[str, Any] = {}
         self._pieces: list[str] = []
         self.ended = False
@@ -117,9 +122,16 @@ class MessageBuilder:
     def _content_block_stop(self, _: dict[str, Any]) -> None:
         block, joined = self._message["content"][-1], "".join(self._pieces)
         if block["type"] == "tool_use":
-            block["input"] = json.loads(joined or "{}")
+            self._end_call(block, joined)
         else:
             block[block["type"]] = joined
+
+    def _end_call(self, block: dict[str, Any], arguments: str) -> None:
+        """A call is in the message only if its arguments are whole: at its end the answer may have been cut."""
+        try:
+            block["input"] = json.loads(arguments or "{}")
+        except ValueError:
+            self._message["content"].pop()
 
     def _message_delta(self, event: dict[str, Any]) -> None:
         self._message.update(event["delta"])
@@ -139,7 +151,7 @@ def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[E
     )
     kept = [
         (name, value)
-        for name, value in headers_upstream(headers, settings.key)
+        for name, value in headers_upstream(headers, settings)
         if not name.startswith((b"anthropic-", b"x-stainless-")) and name not in (b"content-type", b"accept")
     ]
     kept += [(b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
@@ -152,4 +164,4 @@ def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[E
         translates=True,
         recorder=proxy.recordings.recorder(kept, translated, 1),
     )
-    return exchange, kept, json.dumps(translated, ensure_ascii=False).encode()
+    return exchange, kept, json.dumps(translated).encode()  # in ASCII: a client may have cut a pair

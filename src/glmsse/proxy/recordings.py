@@ -15,13 +15,12 @@ from ..capture import Reading, Recorder
 from ..capture.recording import reading_limits
 from ..capture.tape import now
 from ..verdict import Verdict
-from .requests import RawHeaders
+from .requests import KEY_HEADERS, RawHeaders
 from .settings import Settings
 
 MOST_AT_ONCE = 32
 """Answers recorded at the same time: each is held in memory until it is written."""
 
-_KEY_HEADERS = frozenset((b"authorization", b"x-api-key", b"api-key"))
 _PATH = "/chat/completions"
 
 
@@ -102,5 +101,5 @@ def _name() -> str:
 
 
 def _secrets(settings: Settings, headers: RawHeaders) -> list[str]:
-    sent = [value.decode("latin-1").removeprefix("Bearer ") for name, value in headers if name in _KEY_HEADERS]
+    sent = [value.decode("latin-1").removeprefix("Bearer ") for name, value in headers if name in KEY_HEADERS]
     return [secret for secret in (*sent, settings.key, settings.client_key) if secret]

@@ -22,7 +22,8 @@ HOP_BY_HOP = frozenset(
 _NOT_SENT_UPSTREAM = frozenset(
     b"host content-length accept-encoding expect cookie forwarded via x-real-ip true-client-ip cf-connecting-ip".split()
 )
-_KEY_HEADERS = (b"authorization", b"x-api-key")
+_BEARER_HEADERS = (b"authorization", b"x-api-key")
+KEY_HEADERS = (*_BEARER_HEADERS, b"api-key")
 # What could lead a client past the proxy, or bind it to the upstream.
 _NOT_SENT_BACK = frozenset(b"location set-cookie alt-svc strict-transport-security refresh date server".split())
 
@@ -88,13 +89,20 @@ def json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def headers_upstream(headers: RawHeaders, key: str | None) -> RawHeaders:
-    """The client's end-to-end headers, with the proxy's key in place of the client's if it has one."""
+def headers_upstream(headers: RawHeaders, settings: Settings) -> RawHeaders:
+    """The client's end-to-end headers, with the key for the upstream in place of the client's if there is one.
+
+    The key that opens this proxy never goes on.
+    """
+    key = settings.key
+    if settings.client_key is not None:
+        door = settings.client_key.encode()
+        headers = [(name, value) for name, value in headers if not _has_key([(name, value)], door)]
     dropped = _NOT_SENT_UPSTREAM | _named_in_connection(headers)
     kept = [
         (name, value)
         for name, value in _end_to_end(headers, dropped)
-        if not name.startswith(b"x-forwarded-") and name not in _KEY_HEADERS
+        if not name.startswith(b"x-forwarded-") and name not in (_BEARER_HEADERS if key is None else KEY_HEADERS)
     ]
     kept.append((b"accept-encoding", b"identity"))
     authorization = b"Bearer " + key.encode() if key is not None else client_authorization(headers)
@@ -130,8 +138,13 @@ def _named_in_connection(headers: RawHeaders) -> frozenset[bytes]:
 
 
 def _has_key(headers: RawHeaders, key: bytes) -> bool:
-    sent = [value.removeprefix(b"Bearer ") for name, value in headers if name in _KEY_HEADERS]
+    sent = [_without_scheme(value) for name, value in headers if name in KEY_HEADERS]
     return any(compare_digest(value, key) for value in sent)
+
+
+def _without_scheme(value: bytes) -> bytes:
+    """The key of a header; schemes are the same in any case (RFC 9110 §11.1)."""
+    return value[7:].lstrip() if value[:7].lower() == b"bearer " else value
 
 
 def _too_large() -> Refusal:

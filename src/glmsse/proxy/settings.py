@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from urllib.parse import urlsplit
@@ -99,17 +100,22 @@ class Settings:
 
     def tap(self, choices: int) -> ChatStream:
         """A stream that judges and keeps no text."""
-        return self.stream(choices, deltas=False, collect=False)
+        return self._stream(choices, self.allow, self.deny, deltas=False)
 
-    def stream(self, choices: int = 1, *, deltas: bool = True, collect: bool = True) -> ChatStream:
+    def rewritten(self) -> ChatStream:
+        """A stream whose events are written anew, without `flush_tail`: what that reads at the end makes no events."""
+        allow = [name for name in self.allow if name != "flush_tail"]
+        return self._stream(1, allow, (*self.deny, "flush_tail"), deltas=True)
+
+    def _stream(self, choices: int, allow: Sequence[str], deny: Sequence[str], *, deltas: bool) -> ChatStream:
         return ChatStream(
             self.profile,
-            allow=self.allow,
-            deny=self.deny,
+            allow=allow,
+            deny=deny,
             limits=self.limits,
             choices=choices,
             deltas=deltas,
-            collect=collect,
+            collect=False,
         )
 
     def whole(self, parser: ToolCallParser) -> ChatStream:
