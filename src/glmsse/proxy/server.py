@@ -38,7 +38,7 @@ def serve(
         server_header=False,
         proxy_headers=False,
         ws="none",
-        http="zttp" if http2 else "auto",
+        http="zttp" if http2 else "h11",  # the one that holds the limit of headers
         http2=http2,
         limit_concurrency=settings.max_streams + _CONNECTIONS_BESIDE_STREAMS,
         timeout_graceful_shutdown=drain_seconds,
