@@ -103,6 +103,12 @@ def test_a_broken_upstream_ends_with_an_error_event(running: Running, model: str
     assert running.answered()["broke"] in ("ReadError", "RemoteProtocolError")
 
 
+@pytest.mark.parametrize("model", ["reset", "cut_chunk"])
+def test_observing_gives_a_broken_upstream_no_end_of_its_own(server: Provider, model: str) -> None:
+    with proxy(server.base_url, mode="observe") as running, pytest.raises(httpx.RemoteProtocolError):
+        ask(running, model)
+
+
 def test_a_refusal_passes_as_it_is(running: Running) -> None:
     response = ask(running, "rate")
 

@@ -247,6 +247,8 @@ class Exchange:
                 return
             await self._start_anew()
         self._finished = True
+        if self._broke is not None and not self._settings.enforces:
+            return  # nor is the end of a body that has none: the client sees that it is cut
         if rest:
             await watch.send_body(rest)
         await watch.send({"type": "http.response.body", "body": b"", "more_body": False})
