@@ -273,6 +273,7 @@ def test_links_that_lead_round_in_a_circle_end(tmp_path: Path) -> None:
 
 def test_patterns_are_matched_here_and_files_with_such_names_are_files(folder: Path, tmp_path: Path) -> None:
     (folder / "a[1].sse").write_bytes(SCENARIOS["text"].body)
+    (folder / "text.json").write_text("{}")
 
     def names(*paths: str) -> list[str]:
         return sorted(Path(found.path).name for found in find(paths))
@@ -281,6 +282,8 @@ def test_patterns_are_matched_here_and_files_with_such_names_are_files(folder: P
     assert names(str(folder / "**" / "*.sse")) == sorted([*(f"{name}.sse" for name in SCENARIOS), "a[1].sse"])
     assert names(str(folder / "a[1].sse")) == ["a[1].sse"]
     assert names(str(folder / "d*")) == names(str(folder / "deep"))
+    assert names(str(folder / "*")) == names(str(folder / "**")) == names(str(folder))  # no sidecars, no notes
+    assert names(str(folder / "text.json"), str(folder / "notes.txt")) == ["notes.txt", "text.json"]
     assert names(str(folder / "nothing*")) == []
 
 

@@ -199,7 +199,7 @@ def test_any_file_system_that_fsspec_knows(folder: Path, tmp_path: Path) -> None
     assert without_paths(rows_in(tmp_path / "local.jsonl")) == expected
 
 
-@pytest.mark.parametrize("path", ["sidecars", "sidecars/a.sse", "sidecars/*.sse"])
+@pytest.mark.parametrize("path", ["sidecars", "sidecars/a.sse", "sidecars/*.sse", "sidecars/*"])
 def test_a_sidecar_that_changes_behind_a_url_has_its_body_read_again(tmp_path: Path, path: str) -> None:
     out, models = tmp_path / "v.jsonl", []
     system = fsspec.filesystem("memory")
@@ -209,7 +209,8 @@ def test_a_sidecar_that_changes_behind_a_url_has_its_body_read_again(tmp_path: P
             Recording(SCENARIOS["text"].body, Sidecar(model=model)).write(tmp_path / "a.sse")
             system.pipe("/sidecars/a.json", (tmp_path / "a.json").read_bytes())
         audit([f"memory://{path}"], out, workers=1)
-        models.append(rows_in(out)[0]["model"])
+        (row,) = rows_in(out)
+        models.append(row["model"])
     system.rm("/sidecars", recursive=True)
 
     assert models == [None, "glm-5.2", "glm-5.2-air"]

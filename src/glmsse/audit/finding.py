@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..capture.recording import BODY_SUFFIX, SIDECAR_SUFFIX
 
 SUFFIXES = (BODY_SUFFIX, f"{BODY_SUFFIX}.gz")
-"""What is read of a folder. A file that is named is read whatever it is called."""
+"""What is read of a folder or a pattern. A file that is named is read whatever it is called."""
 
 DEEPEST = 200
 """Folders within each other; each is open while those in it are looked at."""
@@ -88,9 +88,7 @@ def error_of(problem: OSError) -> str:
 
 def _find_local(path: str) -> Iterator[Found]:
     if glob.has_magic(path) and not os.path.lexists(path):
-        for match in glob.iglob(path, recursive=True):
-            if not ("**" in path and os.path.isdir(match)):  # what is in there is matched by itself
-                yield from _find_local(match)
+        yield from _of_pattern(path)
         return
     try:
         status = os.stat(path)
@@ -101,6 +99,15 @@ def _find_local(path: str) -> Iterator[Found]:
         yield from _in_folder(path)
     else:
         yield _of_file(path, status)
+
+
+def _of_pattern(pattern: str) -> Iterator[Found]:
+    for match in glob.iglob(pattern, recursive=True):
+        if os.path.isdir(match):
+            if "**" not in pattern:  # else what is in there is matched by itself
+                yield from _in_folder(match)
+        elif match.endswith(SUFFIXES):
+            yield from _find_local(match)
 
 
 def _in_folder(path: str, depth: int = 0) -> Iterator[Found]:

@@ -48,9 +48,9 @@ def find_remote(url: str) -> Iterator[Found]:
             utils: Any = import_module("fsspec.utils")
             pattern: re.Pattern[str] = re.compile(utils.glob_translate(path))
             levels = None if "**" in path else path.count("/") - plain.count("/")
-            yield from _in_folder(system, plain, lambda name: pattern.match(name) is not None, levels)
+            yield from _in_folder(system, plain, pattern.match, levels)
         elif system.isdir(path):
-            yield from _in_folder(system, path, lambda name: name.endswith(SUFFIXES))
+            yield from _in_folder(system, path)
         else:
             yield _found(system, path, system.info(path), _beside(system, path))
     except Exception as problem:  # each file system has exceptions of its own
@@ -109,8 +109,10 @@ def _plain_part(path: str) -> str:
     return plain.rpartition("/")[0] if magic else path
 
 
-def _in_folder(system: Any, folder: str, fits: Callable[[str], bool], levels: int | None = None) -> Iterator[Found]:
-    """What fits in and below a folder, down to so many levels."""
+def _in_folder(
+    system: Any, folder: str, fits: Callable[[str], object] = bool, levels: int | None = None
+) -> Iterator[Found]:
+    """The recordings that fit in and below a folder, down to so many levels."""
     folders = [(folder, 1)]
     while folders:
         folder, level = folders.pop()
@@ -125,7 +127,7 @@ def _in_folder(system: Any, folder: str, fits: Callable[[str], bool], levels: in
             if entry["type"] == "directory":
                 if name.strip("/") != folder.strip("/") and level != levels:
                     folders.append((name, level + 1))
-            elif fits(name):
+            elif name.endswith(SUFFIXES) and fits(name):
                 yield _found(system, name, entry, files.get(sidecar_of(name) or ""))
 
 

@@ -28,10 +28,11 @@ DASK_IN_FLIGHT = 64
 """Batches under way in a cluster of few cores: it may grow."""
 
 EPILOG = """\
-Folders are searched for *.sse and *.sse.gz; files that are named are read whatever they are called. A sidecar says how
-its body is read; the options are for bodies without one. What cannot be read is a row with its error. Beside OUT is its
-journal: the same command again goes on where it was broken off, and reads only what is new or has changed. See
-docs/audit.md. Exit codes are those of check: 2 if anything cannot be read, else the highest of the single verdicts.
+Folders and patterns are searched for *.sse and *.sse.gz; files that are named are read whatever they are called. A
+sidecar says how its body is read; the options are for bodies without one. What cannot be read is a row with its error.
+Beside OUT is its journal: the same command again goes on where it was broken off, and reads only what is new or has
+changed. See docs/audit.md. Exit codes are those of check: 2 if anything cannot be read, else the highest of the single
+verdicts.
 """
 
 
