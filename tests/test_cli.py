@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -333,6 +334,19 @@ def test_check_as_json_is_one_object_a_file_with_the_keys_of_the_verdict(glmsse:
     } <= set(ran.objects[0])
     assert ran.objects[0]["file"] == str(recorded)
     assert ran.objects[0]["events"] == 3
+
+
+@pytest.mark.parametrize("command", ["check", "text"])
+def test_packed_bodies_are_unpacked(glmsse: Any, tmp_path: Path, command: str) -> None:
+    packed = gzip.compress(HELLO)
+    path = tmp_path / "answer.sse.gz"
+    path.write_bytes(packed + bytes(70_000))
+    assert run(glmsse, command, str(path)).code == 0
+    for broken, hint in ((packed[:-9], "cut"), (HELLO, "damaged"), (packed + HELLO, "damaged")):
+        path.write_bytes(broken)
+        ran = run(glmsse, command, str(path))
+        assert ran.code == 2
+        assert f"answer.sse.gz: the packed body is {hint}" in ran.err
 
 
 # demo, info, help

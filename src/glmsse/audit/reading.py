@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..capture.gate import CLOSES
+from ..capture.packed import BrokenGzip, unpacked
 from ..capture.recording import MOST_SIDECAR_BYTES, stream_for
 from ..capture.sidecar import LONGEST_SECONDS, Reading, Sidecar, UnfitSidecar
 from ..chat import ChatStream
@@ -67,7 +67,7 @@ def _row(settings: Settings, found: Found) -> Row:
 
 
 def _word_for(problem: Exception) -> str:
-    if isinstance(problem, (EOFError, zlib.error)):
+    if isinstance(problem, BrokenGzip):
         return "broken_gzip"
     if isinstance(problem, OSError):
         return error_of(problem)
@@ -160,7 +160,7 @@ def _pieces(found: Found) -> Iterator[bytes]:
         stored = read_remote(found.path, found.size)
     else:
         stored = _stored(found.path)
-    return _unpacked(stored) if found.path.endswith(".gz") else stored
+    return unpacked(found.path, stored)
 
 
 def _stored(path: str) -> Iterator[bytes]:
@@ -170,23 +170,6 @@ def _stored(path: str) -> Iterator[bytes]:
             yield data
     finally:
         os.close(file)
-
-
-def _unpacked(stored: Iterator[bytes]) -> Iterator[bytes]:
-    """The members of a gzip file, one after the other, a bounded piece at a time."""
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    begun = False
-    for packed in stored:
-        data = packed
-        while data:
-            begun = True
-            yield unpacker.decompress(data, READ_BYTES)
-            data = unpacker.unconsumed_tail
-            if unpacker.eof:
-                data = unpacker.unused_data.lstrip(b"\0")  # padding behind the last member
-                unpacker, begun = zlib.decompressobj(zlib.MAX_WBITS | 16), False
-    if begun:
-        raise EOFError
 
 
 def _sidecar(found: Found) -> tuple[Sidecar | None, float | None]:

@@ -16,7 +16,7 @@ from .terminal import safe, table
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser("check", help="print the verdicts of recorded bodies, and a summary")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="recorded bodies; - is stdin")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="recorded bodies, *.gz packed ones; - is stdin")
     parser.add_argument("--json", action="store_true", help="print one JSON object a file (default: a table)")
     add_stream_options(parser)
     parser.set_defaults(run=run)

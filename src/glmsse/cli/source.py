@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import fields
 from typing import Any, BinaryIO
 
+from ..capture.packed import BrokenGzip, unpacked
 from ..chat import ChatStream
 from ..limits import Limits
 from ..profiles import PROFILES, TOLERANCES
@@ -75,11 +77,11 @@ def limits_from(settings: list[str]) -> Limits:
 
 
 def read_pieces(path: str) -> Iterator[bytes]:
-    """The bytes of a file, or of standard input for `-`, as they come."""
+    """The bytes of a file, unpacked if it is called so, or of standard input for `-`, as they come."""
     try:
         if path != "-":
-            with open(path, "rb") as file:
-                yield from _pieces(file, path, os.fstat(file.fileno()).st_size)
+            with open(path, "rb") as file, closing(_pieces(file, path, os.fstat(file.fileno()).st_size)) as stored:
+                yield from unpacked(path, stored)
         elif sys.stdin is not None:
             yield from _pieces(sys.stdin.buffer, "standard input", None)
         else:
@@ -87,9 +89,11 @@ def read_pieces(path: str) -> Iterator[bytes]:
     except OSError as problem:
         name = "standard input" if path == "-" else safe(path)
         raise Unreadable(f"{name}: {problem.strerror or 'cannot be read'}") from None
+    except BrokenGzip as problem:
+        raise Unreadable(f"{safe(path)}: {problem}") from None
 
 
-def _pieces(file: BinaryIO, name: str, total: int | None) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, name: str, total: int | None) -> Generator[bytes]:
     progress = Progress(name, total)
     read = getattr(file, "read1", file.read)
     try:
