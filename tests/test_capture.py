@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -161,6 +162,22 @@ def test_a_body_without_sidecar_is_one_untimed_piece(tmp_path: Path) -> None:
     assert not recording.timed
     assert list(recording.timed_pieces()) == [(0.0, BODY)]
     assert recording.sidecar == Sidecar()
+
+
+def test_a_packed_recording_is_read_and_written_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "answer.sse.gz"
+    _recorded().write(path)
+
+    assert gzip.decompress(path.read_bytes()) == BODY
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["answer.json", path.name]
+    assert Recording.load(path) == _recorded()
+
+    monkeypatch.setattr("glmsse.capture.recording.MOST_UNPACKED_BYTES", 9)
+    with pytest.raises(UnfitRecording, match="unpacks to more than 9 bytes"):
+        Recording.load(path)
+    path.write_bytes(BODY)
+    with pytest.raises(UnfitRecording, match="the packed body is damaged"):
+        Recording.load(path)
 
 
 def test_a_body_called_json_has_no_sidecar_and_is_not_written(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The body is exactly what came; a body without a sidecar is a recording too, of w
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Generator, Iterator
@@ -19,11 +20,17 @@ from ..chat import ChatStream
 from ..errors import MisuseError
 from ..glm_text import ToolCallParser
 from ..limits import DEFAULT_LIMITS, Limits
+from .packed import PACKED_SUFFIX, BrokenGzip, unpacked
 from .sidecar import Reading, Sidecar, UnfitSidecar
 
 BODY_SUFFIX = ".sse"
+SUFFIXES = (BODY_SUFFIX, f"{BODY_SUFFIX}{PACKED_SUFFIX}")
+"""Of the bodies that audits and reports look for; a body that is named may be called otherwise."""
+
 SIDECAR_SUFFIX = ".json"
 MOST_SIDECAR_BYTES = 64 * 1024 * 1024
+MOST_UNPACKED_BYTES = 1024**3
+"""Of a packed body that is held; a thousandth of it may be stored."""
 
 
 class UnfitRecording(ValueError):
@@ -39,9 +46,10 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """The recording whose body is at `path`. OSError if it cannot be read; UnfitRecording if the sidecar is there
-        and is none, is of an unknown version, or belongs to another body."""
-        body = Path(path).read_bytes()
+        """The recording whose body is at `path`, packed if that ends in .gz. OSError if it cannot be read;
+        UnfitRecording if it cannot be unpacked, or the sidecar is there and is none, is of an unknown version, or
+        belongs to another body."""
+        body = _body(Path(path))
         beside = sidecar_path(path)
         if beside is None or not beside.is_file():
             return cls(body)
@@ -64,7 +72,8 @@ class Recording:
         sidecar = replace(self.sidecar, bytes=len(self.body), sha256=digest_of(self.body))
         with suppress(FileNotFoundError):
             beside.unlink()
-        write_whole(Path(path), self.body)
+        is_packed = Path(path).suffix == PACKED_SUFFIX
+        write_whole(Path(path), gzip.compress(self.body, mtime=0) if is_packed else self.body)
         write_whole(beside, json.dumps(sidecar.to_dict(), indent=1).encode() + b"\n")
 
     @property
@@ -124,7 +133,7 @@ def _limits(changed: dict[str, int | None]) -> Limits:
 
 def sidecar_path(path: str | os.PathLike[str]) -> Path | None:
     """Where the sidecar of a body is; None if the body has its name already."""
-    body = Path(path)
+    body = Path(os.fspath(path).removesuffix(PACKED_SUFFIX))
     return None if body.suffix == SIDECAR_SUFFIX else body.with_suffix(SIDECAR_SUFFIX)
 
 
@@ -164,6 +173,21 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def _body(path: Path) -> bytes:
+    stored = path.read_bytes()
+    if path.suffix != PACKED_SUFFIX:
+        return stored
+    body = bytearray()
+    try:
+        for piece in unpacked(path.name, [stored]):
+            body += piece
+            if len(body) > MOST_UNPACKED_BYTES:
+                raise UnfitRecording(f"{path.name}: it unpacks to more than {MOST_UNPACKED_BYTES:,} bytes")
+    except BrokenGzip as problem:
+        raise UnfitRecording(f"{path.name}: {problem}") from None
+    return bytes(body)
 
 
 def _document(path: Path) -> object:
