@@ -285,6 +285,43 @@ class TestCommand:
         assert "incomplete 1" in out.read_text()
         assert "version 99" in capsys.readouterr().err
 
+    def test_packed_ones_are_drawn_too(self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        packed, out = folder / "packed.sse.gz", tmp_path / "report.html"
+        timed().write(packed)
+
+        assert main(["report", str(packed)]) == 0
+        assert capsys.readouterr().out.startswith("packed.sse.gz: accepted, 8 events\n")
+        assert main(["report", str(folder), "-o", str(out)]) == 0
+        assert "packed.sse.gz" in out.read_text()
+        assert "3 recordings" in out.read_text()
+
+        packed.write_bytes(packed.read_bytes()[:-9])
+        assert main(["report", str(packed)]) == 2
+        assert "packed.sse.gz: the packed body is cut" in capsys.readouterr().err
+
+    def test_one_that_vanishes_before_it_is_drawn_costs_its_picture_only(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "report.html"
+        load = Recording.load
+        seen: list[Path] = []
+
+        def load_once(path: Path) -> Recording:
+            if path.name == "cut.sse" and path in seen:
+                path.unlink()
+            seen.append(path)
+            return load(path)
+
+        monkeypatch.setattr(Recording, "load", load_once)
+        assert main(["report", str(folder), "-o", str(out)]) == 2
+
+        html = out.read_text()
+        assert "incomplete 1" in html
+        assert "deep/cut.sse" in html
+        for target in re.findall(r'href="#([^"]+)"', html):
+            assert f'id="{target}"' in html
+        assert "cut.sse: No such file or directory; its timeline is left out" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("words", "hint"),
         [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..capture import Reading, Recording, UnfitRecording
-from ..capture.recording import BODY_SUFFIX, reading_limits, write_whole
+from ..capture.recording import SUFFIXES, reading_limits, write_whole
 from ..errors import MisuseError
 from ..report import Collection, Entry, Section, Timeline, entry_of, section_of, timeline_of
 from ..report.collection import UNREADABLE as UNREADABLE_ENTRY
@@ -41,7 +41,9 @@ def add_to(commands: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", metavar="FILE|DIR", help=f"a recorded body, or a directory of *{BODY_SUFFIX}")
+    parser.add_argument(
+        "source", metavar="FILE|DIR", help=f"a recorded body, or a directory of *{' and *'.join(SUFFIXES)}"
+    )
     parser.add_argument("-o", "--out", metavar="HTML", help="write a page (default for a file: draw in the terminal)")
     parser.add_argument(
         "--show-text",
@@ -91,9 +93,9 @@ def _single(path: Path, reading: Reading, show_text: bool) -> str:
 def _collection(folder: Path, reading: Reading, show_text: bool) -> tuple[str, int]:
     from ..report.page import collection_page
 
-    paths = sorted(folder.rglob(f"*{BODY_SUFFIX}"))
+    paths = sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES))
     if not paths:
-        raise Unreadable(f"{safe(str(folder))}: no *{BODY_SUFFIX} in it")
+        raise Unreadable(f"{safe(str(folder))}: no *{' or *'.join(SUFFIXES)} in it")
     collection = Collection()
     failed: list[Entry] = []
     code = ACCEPTED
@@ -112,13 +114,14 @@ def _collection(folder: Path, reading: Reading, show_text: bool) -> tuple[str, i
         if not timeline.verdict.accepted and len(failed) < MOST_FAILED:
             failed.append(entry)
     drawn = dict.fromkeys(entry.name for entry in (*failed, *collection.slowest, *collection.largest))
-    readable = [name for name in drawn if name not in _unreadable(collection)]
-    sections = [_section(folder, name, number, reading, show_text) for number, name in enumerate(readable, 1)]
+    sections: list[Section] = []
+    for name in drawn:
+        try:
+            sections.append(_section(folder, name, len(sections) + 1, reading, show_text))
+        except Unreadable as problem:  # it was there a moment ago
+            print(f"glmsse: {problem}; its timeline is left out", file=sys.stderr)
+            code = UNREADABLE
     return collection_page(folder.resolve().name, collection, sections), code
-
-
-def _unreadable(collection: Collection) -> frozenset[str]:
-    return frozenset(entry.name for entry in collection.rows if entry.outcome == UNREADABLE_ENTRY)
 
 
 def _section(folder: Path, name: str, number: int, reading: Reading, show_text: bool) -> Section:
