@@ -17,6 +17,8 @@ import pytest
 from glmsse import ChatStream, MisuseError, acollect, iter_events
 from glmsse.capture import SCHEMA, Reading, Recorder, Recording, Sidecar, Terminal, UnfitRecording, record
 from glmsse.capture.recording import stream_for
+from glmsse.capture.sidecar import ENDS
+from glmsse.errors import CLOSE_CODES
 from glmsse.scenarios import SCENARIOS, uneven_pieces
 
 BODY = SCENARIOS["text"].body
@@ -121,6 +123,40 @@ def test_a_clock_that_steps_back_does_not_make_times_run_backwards() -> None:
 
     assert recording is not None
     assert recording.sidecar.chunks == ((2.0, 1), (2.0, 1))
+
+
+@pytest.mark.parametrize("reason", ["stop", "x" * 257, "Grüße\n" * 99, "\ud800", "sk-secret"])
+@pytest.mark.parametrize("seconds", [-1.0, 0.5, 1e9, float("nan"), float("inf")])
+def test_what_a_recorder_makes_can_be_read_back(tmp_path: Path, reason: str, seconds: float) -> None:
+    data = BODY.replace(b'"finish_reason":"stop"', b'"finish_reason":' + json.dumps(reason).encode())
+    stream = ChatStream()
+    stream.feed(data)
+    recorder = Recorder(secrets=["sk-secret"], model=reason, route=reason, request_template=reason)
+    recorder.start(200, {"x-request-id": reason} if reason.isascii() else HEAD)
+    recorder.piece(data, seconds)
+
+    recording = recorder.finish(stream.close(), error_class=reason)
+
+    assert recording is not None
+    assert Sidecar.from_dict(recording.sidecar.to_dict()) == recording.sidecar
+    assert "sk-secret" not in json.dumps(recording.sidecar.to_dict())
+    recording.write(tmp_path / "answer.sse")
+    assert Recording.load(tmp_path / "answer.sse").body == recording.body
+
+
+@pytest.mark.parametrize("end", [None, *ENDS])
+def test_an_ending_is_what_closes_a_stream_the_same_way(end: str | None) -> None:
+    ending = Terminal(end).ending()
+    stream = ChatStream()
+    stream.feed(SCENARIOS["truncated"].body)
+
+    verdict = stream.close(ending)
+
+    if end in CLOSE_CODES:
+        assert ending == verdict.code == end
+    else:
+        assert isinstance(ending, ConnectionError) == (end == "error")
+        assert ending is None or end == "error"
 
 
 @pytest.mark.parametrize(

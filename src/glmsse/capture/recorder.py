@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from ..errors import MisuseError
 from ..response import Headers, header_values
 from ..verdict import Verdict
 from .recording import Recording, digest_of, stream_for
-from .sidecar import Reading, Sidecar, Terminal
+from .sidecar import LONGEST_SECONDS, Reading, Sidecar, Terminal
 
 KEPT_HEADERS = frozenset(
     (
@@ -101,7 +102,7 @@ class Recorder:
             self._chunks.clear()
             return
         before = self._chunks[-1][0] if self._chunks else 0.0
-        self._chunks.append((max(before, round(seconds, 6)), len(data)))
+        self._chunks.append((min(LONGEST_SECONDS, max(before, round(seconds, 6))), len(data)))
         self._body += data
 
     def finish(self, verdict: Verdict, *, error_class: str | None = None) -> Recording | None:
@@ -115,6 +116,7 @@ class Recorder:
             body = body.replace(hidden, b"*" * len(hidden))
         recording = Recording(body, Sidecar(chunks=tuple(self._chunks)))
         first_event, first_content = _first_times(recording, self._reading)
+        terminal = Terminal.of(verdict, self._name(error_class))
         fields: dict[str, Any] = {
             name: self._without_secrets(value) if isinstance(value, str) else value
             for name, value in verdict.to_dict().items()
@@ -135,7 +137,7 @@ class Recorder:
                 chunks=tuple(self._chunks),
                 first_event_seconds=first_event,
                 first_content_seconds=first_content,
-                terminal=Terminal.of(verdict, self._name(error_class)),
+                terminal=replace(terminal, finish_reason=self._name(verdict.finish_reason)),
                 usage=fields["usage"],
                 retries=self._retries,
                 verdict=fields,

@@ -105,6 +105,12 @@ class Terminal:
         end = next((end for end, is_so in _evidence(verdict, error_class) if is_so), "end")
         return cls(end, verdict.finish_reason, verdict.code, error_class)
 
+    def ending(self) -> str | BaseException | None:
+        """What a ChatStream is closed with for the body to end as it did."""
+        if self.end == "error":
+            return ConnectionError()
+        return self.end if self.end in CLOSE_CODES else None
+
 
 def _evidence(verdict: Verdict, error_class: str | None) -> tuple[tuple[str, bool], ...]:
     code = verdict.code or ""
