@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import RECORDINGS
-from glmsse import MisuseError
+from glmsse import ChatStream, MisuseError, Verdict
 from glmsse.__main__ import main
 from glmsse.capture import Reading, Recording, Sidecar, Terminal
 from glmsse.capture import protocol_words as protocol
@@ -352,6 +352,22 @@ def test_a_finish_reason_that_could_be_text_is_redacted_in_the_sidecar_too() -> 
     assert redacted.sidecar.verdict["finish_reason"] == redacted.sidecar.terminal.finish_reason != told
     assert len(redacted.sidecar.terminal.finish_reason or "") == len(told)
     assert b"Rosalind" not in redacted.body
+
+
+@pytest.mark.parametrize("end", ["error", "end", "deadline_idle"])
+def test_the_body_is_judged_by_the_end_it_had(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    closed: list[object] = []
+    close = ChatStream.close
+
+    def noted(self: ChatStream, error: BaseException | str | None = None) -> Verdict:
+        closed.append(error)
+        return close(self, error)
+
+    monkeypatch.setattr(ChatStream, "close", noted)
+
+    redact(Recording(SCENARIOS["truncated"].body, Sidecar(terminal=Terminal(end))), seed=1)
+
+    assert {type(error) for error in closed} == {type(Terminal(end).ending())}
 
 
 def test_a_directory_is_redacted_into_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ..capture.gate import CLOSES
 from ..capture.packed import BrokenGzip, unpacked
 from ..capture.recording import MOST_SIDECAR_BYTES, stream_for
 from ..capture.sidecar import LONGEST_SECONDS, Reading, Sidecar, UnfitSidecar
@@ -98,8 +97,7 @@ def _read(settings: Settings, found: Found) -> Row:
     hexdigest = None if digest is None else digest.hexdigest()
     if sidecar is not None and (sidecar.bytes != size or hexdigest not in (None, sidecar.sha256)):
         raise _Unfit("unfit_sidecar")  # it belongs to another body
-    end = None if sidecar is None else sidecar.terminal.end
-    verdict = stream.close(ConnectionError() if end == "error" else end if end in CLOSES else None)
+    verdict = stream.close(None if sidecar is None else sidecar.terminal.ending())
     cells: dict[str, Cell] = {"path": found.path, "size": found.size, "sha256": hexdigest, "profile": reading.profile}
     if sidecar is not None:
         cells["route"], cells["model"] = _plain(sidecar.route), _plain(sidecar.model)

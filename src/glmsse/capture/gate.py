@@ -343,8 +343,8 @@ def _unlisted(path: Path) -> Fixture:
     recording = _recording(path)
     if recording is None:
         return Fixture()
-    end = recording.sidecar.terminal.end
-    return Fixture(reading=recording.sidecar.reading, close=end if end in CLOSES else None)
+    terminal = recording.sidecar.terminal
+    return Fixture(reading=recording.sidecar.reading, close=None if terminal.ending() is None else terminal.end)
 
 
 def _bodies(root: Path) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random, SystemRandom
 from typing import Any
 
-from ..errors import CLOSE_CODES, MisuseError
+from ..errors import MisuseError
 from . import protocol_words as protocol
 from .lookalikes import Pseudonyms, words
 from .recording import Recording, digest_of, stream_for
@@ -79,8 +79,7 @@ def _behaviour(recording: Recording) -> _Behaviour:
     if status is not None:
         stream.start(status, recording.sidecar.headers)
     stream.feed(recording.body)
-    end = recording.sidecar.terminal.end
-    fields = stream.close(end if end in CLOSE_CODES else None).to_dict()
+    fields = stream.close(recording.sidecar.terminal.ending()).to_dict()
     fields["request_id"] = None if fields["request_id"] is None else len(fields["request_id"])
     reason = fields["finish_reason"]
     if isinstance(reason, str) and not FINISH.fullmatch(reason):

@@ -23,7 +23,7 @@ from ..framing import IMPLEMENTATION, SSEFramer
 from ..tools import Refusal, ToolGate, ToolRule
 from ..verdict import Verdict
 from .recording import Recording, UnfitRecording, stream_for
-from .sidecar import Reading
+from .sidecar import Reading, Terminal
 
 RANDOM_CUTTINGS = 4
 MOST_SINGLE_BYTES = 4 * 1024 * 1024
@@ -89,8 +89,7 @@ def _facts(recording: Recording, task: Facts, pieces: Sequence[bytes]) -> Facts:
     events = [] if sidecar.status is None else stream.start(sidecar.status, sidecar.headers)
     for piece in pieces:
         events += stream.feed(piece)
-    close = task.get("close")
-    verdict = stream.close(ConnectionError() if close == "error" else close)
+    verdict = stream.close(Terminal(task.get("close")).ending())
     snapshot = stream.snapshot.to_dict()
     return {
         "verdict": verdict.to_dict(),

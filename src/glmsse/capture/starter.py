@@ -13,7 +13,7 @@ from ..scenarios import ANSWER, MODEL, REASONING, SCENARIOS, body, evenly, finis
 from .gate import MANIFEST, Fixture, Manifest, UnfitGate, update_gate
 from .recorder import Recorder
 from .recording import Recording, reading_limits, stream_for
-from .sidecar import Reading
+from .sidecar import Reading, Terminal
 
 SECONDS_AN_EVENT = 0.04
 _EVENT = re.compile(rb".+?(?:\n\n|\Z)", re.DOTALL)
@@ -88,7 +88,7 @@ def _recorded(data: bytes, fixture: Fixture, retries: int) -> Recording:
     for number, piece in enumerate(_EVENT.findall(data), 1):
         recorder.piece(piece, number * SECONDS_AN_EVENT)
         stream.feed(piece)
-    error = ConnectionError() if fixture.close == "error" else fixture.close
-    recording = recorder.finish(stream.close(error), error_class="ReadError" if fixture.close == "error" else None)
+    verdict = stream.close(Terminal(fixture.close).ending())
+    recording = recorder.finish(verdict, error_class="ReadError" if fixture.close == "error" else None)
     assert recording is not None
     return recording

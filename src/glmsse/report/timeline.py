@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ..capture import Recording
 from ..capture.recording import stream_for
 from ..completion import Completion
-from ..errors import CLOSE_CODES
 from ..events import ChatEvent, ContentDelta, ReasoningDelta
 from ..verdict import Verdict
 
@@ -109,7 +108,7 @@ def timeline_of(recording: Recording) -> Timeline:
     for seconds, piece in _timed_pieces(recording):
         take(stream.feed(piece), seconds)
         received.append((seconds if recording.timed else float(len(moments)), stream.bytes_seen))
-    verdict = stream.close(_ending(sidecar.terminal.end))
+    verdict = stream.close(sidecar.terminal.ending())
     end = seconds if recording.timed else float(len(moments))
     return Timeline(
         timed=recording.timed,
@@ -132,12 +131,6 @@ def _timed_pieces(recording: Recording) -> Iterator[tuple[float, bytes]]:
     size = max(1, -(-len(recording.body) // _MOST_UNTIMED_PIECES))
     for start in range(0, len(recording.body), size):
         yield 0.0, recording.body[start : start + size]
-
-
-def _ending(end: str | None) -> str | BaseException | None:
-    if end == "error":
-        return ConnectionError()
-    return end if end in CLOSE_CODES else None
 
 
 def _size(event: ChatEvent) -> int:
