@@ -13,9 +13,9 @@ import pytest
 from conftest import RECORDINGS
 from glmsse import ChatStream, MisuseError, Verdict
 from glmsse.__main__ import main
-from glmsse.capture import Reading, Recording, Sidecar, Terminal
+from glmsse.capture import Reading, Recorder, Recording, Sidecar, Terminal
 from glmsse.capture import protocol_words as protocol
-from glmsse.capture.redact import redact
+from glmsse.capture.redact import CannotRedact, redact
 from glmsse.scenarios import SCENARIOS, body, finish, reasoning, text, tool_piece
 from wire import each_byte
 
@@ -208,7 +208,7 @@ def test_comments_unknown_fields_event_names_and_ids_are_text_too(glmsse: Any) -
     redacted = redact(Recording(data), seed=2).body
 
     assert behaviour(glmsse, redacted, "zai") == behaviour(glmsse, data, "zai")
-    assert b"retry: 3000" in redacted
+    assert re.search(rb"^retry: [0-9]{4}$", redacted, re.MULTILINE)
     for word in (b"Hello", b"world", b"whoever", b"someone", b"custom", b"order", b"1234"):
         assert word not in redacted
 
@@ -352,6 +352,76 @@ def test_a_finish_reason_that_could_be_text_is_redacted_in_the_sidecar_too() -> 
     assert redacted.sidecar.verdict["finish_reason"] == redacted.sidecar.terminal.finish_reason != told
     assert len(redacted.sidecar.terminal.finish_reason or "") == len(told)
     assert b"Rosalind" not in redacted.body
+
+
+@pytest.mark.parametrize("value", ["4111111111111111", "hello world", "0", "", "12 hello"])
+def test_a_retry_line_keeps_only_its_shape(glmsse: Any, value: str) -> None:
+    data = f"retry:{value}\n".encode() + SCENARIOS["text"].body
+
+    redacted = redact(Recording(data), seed=2).body
+
+    line = redacted.splitlines()[0].decode()
+    assert behaviour(glmsse, redacted, "zai") == behaviour(glmsse, data, "zai")
+    assert re.sub("[a-z]", "a", re.sub("[0-9]", "1", line[6:])) == re.sub("[a-z]", "a", re.sub("[0-9]", "1", value))
+    if len(value) > 3:
+        assert value not in line
+
+
+def test_of_the_sidecar_only_known_fields_with_numbers_and_known_words_stay() -> None:
+    known = SCENARIOS["provider_error"].body
+    stream = ChatStream()
+    stream.feed(known)
+    told = {
+        "Rosalind": 1,
+        "error": {"parent_code": "Rosalind", "Rosalind": "x"},
+        "outcome": "rosalind",
+        "tolerated": ["rosalind"],
+    }
+    sidecar = Sidecar(
+        recorded_at="Rosalind's birthday",
+        recorded_by="glmsse by Rosalind",
+        request_template="rosalind-prompt-7",
+        headers={"content-type": "text/event-stream; who=Rosalind", "x-rosalind": "Rosalind", "date": "Rosalind"},
+        terminal=Terminal("done", "stop", "rosalind", "for Rosalind"),
+        usage={"total_tokens": 7, "Rosalind": 9, "cached_tokens": "Rosalind"},
+        verdict=told,
+    )
+
+    redacted = redact(Recording(known, sidecar), seed=1).sidecar
+
+    assert "rosalind" not in json.dumps(redacted.to_dict()).casefold()
+    assert re.fullmatch(r"[a-z]{8}-[a-z]{6}-\d", redacted.request_template or "")
+    assert redacted.usage == {"total_tokens": 7, "cached_tokens": None}
+    assert redacted.verdict == {"error": {"parent_code": None}, "outcome": None, "tolerated": [None]}
+    assert redacted.terminal == Terminal("done", "stop")
+
+
+@each_body
+def test_a_recorded_sidecar_stays_but_for_its_ids_and_template(name: str) -> None:
+    data = BODIES[name]
+    recorder = Recorder(model="glm-5.2", recorded_at="2026-12-01T09:30:00+00:00", request_template="greeting-3")
+    stream = ChatStream()
+    head = {"Content-Type": "text/event-stream; charset=utf-8", "Date": "Tue, 01 Dec 2026 09:30:00 GMT"}
+    recorder.start(200, head)
+    stream.start(200, head)
+    recorder.piece(data, 0.5)
+    stream.feed(data)
+    recording = recorder.finish(stream.close(), error_class="httpx.ReadError")
+    assert recording is not None
+
+    before, after = recording.sidecar.to_dict(), redact(recording, seed=1).sidecar.to_dict()
+
+    changing = {"sha256", "request_template", "verdict", "terminal", "redacted"}
+    assert [name for name in before if before[name] != after[name] and name not in changing] == []
+    for part in ("verdict", "terminal"):
+        told = {name for name in before[part] if before[part][name] != after[part][name]}
+        assert told <= {"request_id", "finish_reason", "error"}
+
+
+def test_words_that_stay_are_told_apart_from_a_changed_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glmsse.capture.redact._Redaction.surviving_words", lambda *_: {"hello"})
+    with pytest.raises(CannotRedact, match="words of the original stay"):
+        redact(Recording(SCENARIOS["text"].body))
 
 
 @pytest.mark.parametrize("end", ["error", "end", "deadline_idle"])

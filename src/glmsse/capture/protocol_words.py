@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from ..profiles import FINISH_ALIASES
-from ..provider import CATEGORY_OF_TYPE
+from dataclasses import fields
+
+from ..errors import CODES, GENERATION
+from ..limits import Limits
+from ..profiles import FINISH_ALIASES, TOLERANCES
+from ..provider import AMBIGUOUS_CATEGORIES, CATEGORY_OF_CODE, CATEGORY_OF_STATUS, CATEGORY_OF_TYPE, SAFE_CATEGORIES
+from ..verdict import Verdict
 
 
 def _set(words: str) -> frozenset[str]:
@@ -58,3 +63,29 @@ FRAMING_WORDS = _set("data event retry true false null infinity")
 
 PATHS = _set("api paas coding anthropic openai v1 v2 v3 v4 chat completions messages responses")
 """Steps of endpoints' paths."""
+
+_ERRORS = {cls for cls, _, _ in CODES.values()}
+
+VERDICT_FIELDS = frozenset(field.name for field in fields(Verdict)).union(
+    (name for cls in _ERRORS for name in cls.fact_names if name != "id_digests"),
+    _set("""
+        accepted parent_code offset choice index http_status media_type events_parse no_error tools
+        prompt_tokens completion_tokens total_tokens cached_tokens
+    """),
+)
+"""Keys of `Verdict.to_dict()`, at any depth."""
+
+VERDICT_WORDS = frozenset(CODES).union(
+    (stage for _, stage, _ in CODES.values()),
+    (cls.outcome for cls in _ERRORS),
+    CATEGORY_OF_CODE.values(),
+    CATEGORY_OF_STATUS.values(),
+    CATEGORY_OF_TYPE.values(),
+    SAFE_CATEGORIES,
+    AMBIGUOUS_CATEGORIES,
+    TOLERANCES,
+    (field.name for field in fields(Limits)),
+    (GENERATION,),
+    _set("accepted safe ambiguous pointless done finish_reason usage"),
+)
+"""Their values, beside codes of the form finish_<reason>."""

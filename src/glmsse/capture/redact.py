@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Any
 
 from ..errors import MisuseError
 from . import protocol_words as protocol
 from .lookalikes import Pseudonyms, words
-from .recording import Recording, digest_of, stream_for
+from .recording import Recording, stream_for
 from .redact_payload import FINISH, read_payload, whole_name
+from .redact_sidecar import SidecarRedaction, texts
 from .replacing import (
     TAG,
     Changes,
@@ -28,18 +29,16 @@ from .replacing import (
     model_text,
     plain,
 )
-from .sidecar import Sidecar
 
 _MOST_TRIES = 12
 _LINE = re.compile(rb"[^\r\n]*(\r\n|\r|\n|\Z)")
 _FIELD_LINE = re.compile(rb"(?:\A|[\r\n])(?:\xef\xbb\xbf)?(?:data|event|id|retry)(?:[:\r\n]|\Z)")
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = " \t\n"
-_KEPT_HEADERS = ("content-type", "content-encoding", "content-length", "retry-after", "date")
 
 
 class CannotRedact(ValueError):
-    """No redacted form behaves as the recording does, so none is handed out."""
+    """No redacted form behaves as the recording does without its words, so none is handed out."""
 
 
 def redact(recording: Recording, *, keep: Iterable[str] = (), seed: int | None = None) -> Recording:
@@ -52,17 +51,24 @@ def redact(recording: Recording, *, keep: Iterable[str] = (), seed: int | None =
         raise MisuseError("reasoning is always redacted")
     wanted = _behaviour(recording)
     closest: Recording | None = None
+    same_verdict = False
     for attempt in range(_MOST_TRIES):
         random: Random = SystemRandom() if seed is None else Random(seed + attempt)
         redaction = _Redaction(recording, kept, random)
         redacted = redaction.result()
         found = _behaviour(redacted)
-        if found.verdict == wanted.verdict and not redaction.surviving_words(redacted):
+        if found.verdict != wanted.verdict:
+            continue
+        same_verdict = True
+        if not redaction.surviving_words(redacted):
             closest = closest or redacted
             if found.lane_hits == wanted.lane_hits:
                 return redacted
     if closest is None:
-        raise CannotRedact("no redacted form gets the same verdict")
+        problem = "no redacted form gets the same verdict"
+        if same_verdict:
+            problem = "words of the original stay in every redacted form"
+        raise CannotRedact(problem)
     return closest
 
 
@@ -108,6 +114,7 @@ class _Redaction:
         self._random = random
         self._streams: dict[object, Stream] = {}
         self._kept_words = set(protocol.FRAMING_WORDS)
+        self._kept_texts: set[str] = set()
         self._last_call: dict[int, object] = {}
         if _is_event_stream(recording):
             self._parts = list(self._event_stream(recording.body))
@@ -119,62 +126,24 @@ class _Redaction:
                 self._kept_words.update(word for tag in TAG.findall(stream.text) for word in words(tag))
         spoken = {word for stream in self._streams.values() for word in words(stream.text)}
         spoken |= {word for stream in self._streams.values() for piece in stream.pieces for word in words(piece.text)}
-        avoided = self._words | spoken
+        self._sidecar_words = {word for text in texts(recording.sidecar, keys=True) for word in words(text)}
+        avoided = self._words | spoken | self._sidecar_words
         self._pseudonyms = Pseudonyms(random, avoided)
-        self._pseudonyms.keep(("", *(self._kept_names if "name" in keep else ())))
+        names = frozenset((recording.sidecar.reading.tools or ()) if "name" in keep else ())
+        self._pseudonyms.keep(("", *names))
+        self._sidecar = SidecarRedaction(self._pseudonyms, (self._kept_texts | names).__contains__)
         for stream in self._streams.values():
             stream.replace(random, self._pseudonyms, avoided)
 
-    @property
-    def _kept_names(self) -> tuple[str, ...]:
-        return self._recording.sidecar.reading.tools or ()
-
     def result(self) -> Recording:
         body = b"".join(part if isinstance(part, bytes) else _bytes(part.result()) for part in self._parts)
-        sidecar = self._recording.sidecar
-        return Recording(body, self._sidecar(sidecar, body))
+        return Recording(body, self._sidecar.result(self._recording.sidecar, body))
 
     def surviving_words(self, redacted: Recording) -> frozenset[str]:
-        """Words of the original body that are still there and should not be."""
-        return (self._words & set(words(_text(redacted.body)))) - self._kept_words
-
-    def _sidecar(self, sidecar: Sidecar, body: bytes) -> Sidecar:
-        reading = sidecar.reading
-        tools = None if reading.tools is None else tuple(map(self._pseudonyms, reading.tools))
-        changed = replace(
-            sidecar,
-            bytes=len(body),
-            sha256=digest_of(body),
-            stream_digest=None,
-            route=None if sidecar.route is None else self._path(sidecar.route),
-            headers={
-                name: value if name in _KEPT_HEADERS else self._pseudonyms(value)
-                for name, value in sidecar.headers.items()
-            },
-            terminal=replace(sidecar.terminal, finish_reason=self._reason(sidecar.terminal.finish_reason)),
-            reading=replace(reading, tools=tools),
-            redacted=True,
-        )
-        return replace(changed, verdict=self._verdict(sidecar.verdict))
-
-    def _path(self, route: str) -> str:
-        return "/".join(step if step in protocol.PATHS else self._pseudonyms(step) for step in route.split("/"))
-
-    def _verdict(self, verdict: dict[str, Any] | None) -> dict[str, Any] | None:
-        if verdict is None:
-            return None
-        error = verdict.get("error")
-        if isinstance(error, dict):
-            error = {name: value for name, value in error.items() if name not in ("id_digests", "request_id")}
-        request_id = verdict.get("request_id")
-        reason = self._reason(verdict.get("finish_reason"))
-        named_id = self._pseudonyms(request_id) if isinstance(request_id, str) else None
-        return verdict | {"error": error, "request_id": named_id, "finish_reason": reason, "digest": None}
-
-    def _reason(self, reason: Any) -> Any:
-        if isinstance(reason, str) and not FINISH.fullmatch(reason):
-            return self._pseudonyms(reason)
-        return reason
+        """Words of the original that are still there and should not be."""
+        in_body = (self._words & set(words(_text(redacted.body)))) - self._kept_words
+        in_sidecar = {word for text in texts(redacted.sidecar) for word in words(text)} - self._sidecar.kept_words
+        return in_body | (in_sidecar & (self._words | self._sidecar_words))
 
     # The body as documents.
 
@@ -220,7 +189,10 @@ class _Redaction:
             yield _bytes(head)
             yield document
         elif name == "retry":
-            yield _bytes(head + rest)
+            document = Document(rest)
+            self.add(("field", name), literal(document, 0, len(rest)), plain, joined=False)
+            yield _bytes(head)
+            yield document
         else:
             document = Document(head + rest)
             self.add(("field", ""), literal(document, 0, len(document.text)), plain, joined=False)
@@ -250,6 +222,7 @@ class _Redaction:
         return False
 
     def keep_word(self, text: str) -> None:
+        self._kept_texts.add(text)
         self._kept_words.update(words(text))
 
     def call_key(self, choice: int, index: object, call_id: object) -> object:
