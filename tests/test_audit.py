@@ -416,18 +416,48 @@ def test_a_pool_that_takes_nothing_any_more_makes_rows_and_the_next_run_tries_th
     assert set(rows) == set(lost)
 
 
-def test_what_an_engine_raises_is_named(folder: Path, tmp_path: Path) -> None:
-    class Empty(Executor):
-        """Its workers do not have the package."""
+class Bare(Executor):
+    """Its workers have lost the package, after the first so many tasks."""
 
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            future: Future[Any] = Future()
+    def __init__(self, able: int = 0) -> None:
+        self.able = able
+        self.submitted = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted += 1
+        future: Future[Any] = Future()
+        if self.submitted <= self.able:
+            future.set_result(fn(*args, **kwargs))
+        else:
             future.set_exception(ModuleNotFoundError("CANARY"))
-            return future
+        return future
 
-    rows = audited(folder, out=tmp_path / "v.jsonl", executor=Empty())
 
-    assert {(row["error"], row["error_class"]) for row in rows.values()} == {("worker_lost", "ModuleNotFoundError")}
+@pytest.mark.usefixtures("single_files")
+def test_what_an_engine_raises_is_named(folder: Path, tmp_path: Path) -> None:
+    rows = audited(folder, out=tmp_path / "v.jsonl", executor=Bare(able=1), in_flight=1)
+
+    assert sorted({(str(row["error"]), str(row["error_class"])) for row in rows.values()}) == [
+        ("None", "None"),
+        ("worker_lost", "ModuleNotFoundError"),
+    ]
+
+
+def test_workers_that_can_do_nothing_are_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many(tmp_path / "in", 512)
+    bare = Bare()
+
+    with pytest.raises(MisuseError, match=r"^the workers can read nothing \(ModuleNotFoundError\)") as raised:
+        audit([tmp_path / "in"], tmp_path / "v.csv", executor=bare)
+
+    assert "CANARY" not in str(raised.value)
+    assert bare.submitted < 10
+    assert not (tmp_path / "v.csv").exists()
+    monkeypatch.setattr("glmsse.audit.running.local_pool", lambda _: Bare())
+    assert main(["audit", str(tmp_path / "in"), "-o", str(tmp_path / "v.csv")]) == 2
+    assert "ModuleNotFoundError" in capsys.readouterr().err
 
 
 def test_a_script_that_does_not_guard_its_main_part_is_told_so(folder: Path, tmp_path: Path) -> None:

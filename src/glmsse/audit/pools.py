@@ -77,13 +77,15 @@ def _end_with_parent() -> None:
 class Pool:
     """An executor that batches are given to.
 
-    executor  one that is there, which stays open; or what makes one, which is then made again when it breaks
+    executor    one that is there, which stays open; or what makes one, which is then made again when it breaks
+    has_worked  whether it has ever returned anything; told by who asks
     """
 
     def __init__(self, executor: Executor | MakeExecutor, settings: Settings) -> None:
         self._make: MakeExecutor | None = None if isinstance(executor, Executor) else executor
         self._executor = executor if isinstance(executor, Executor) else executor()
         self._task = partial(read_batch, settings)
+        self.has_worked = False
 
     def submit(self, batch: Sequence[Found]) -> Future[list[Row]] | None:
         """The rows to be; None if the executor takes nothing any more."""

@@ -58,8 +58,8 @@ def audit(
     in_flight  the most batches under way (default: three a worker)
     progress   told after each batch
 
-    What cannot be read is a row with its error. MisuseError for options that cannot be meant, UnfitJournal if the
-    journal is another audit's, OSError if `out` cannot be written.
+    What cannot be read is a row with its error. MisuseError for options that cannot be meant, and if no worker can do
+    anything; UnfitJournal if the journal is another audit's, OSError if `out` cannot be written.
     """
     settings = settings or Settings()
     write = writer_for(out)
@@ -130,12 +130,26 @@ def _landed(pool: Pool, flying: dict[Future[list[Row]], Sequence[Found]]) -> Ite
             if isinstance(rows, str):
                 lost.append(batch)
             else:
+                pool.has_worked = True
                 yield batch, rows
         if not lost or not flying:
             break
         wait(flying)
+    if lost and not pool.has_worked:
+        _try_out(pool)
     for batch in lost:
         yield from _again(pool, batch)
+
+
+def _try_out(pool: Pool) -> None:
+    """MisuseError if the workers fail without any file too, as where this package is missing: no file is to blame."""
+    rows: list[Row] | str = []
+    for _ in range(1, TRIES):
+        future = pool.submit(())
+        rows = [] if future is None else _rows(future)
+        if not isinstance(rows, str):
+            return
+    raise MisuseError(f"the workers can read nothing ({rows}): glmsse has to be installed where they are")
 
 
 def _again(pool: Pool, batch: Sequence[Found]) -> Iterator[Done]:
