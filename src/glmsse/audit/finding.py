@@ -11,10 +11,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..capture.recording import BODY_SUFFIX, SIDECAR_SUFFIX
-
-SUFFIXES = (BODY_SUFFIX, f"{BODY_SUFFIX}.gz")
-"""What is read of a folder or a pattern. A file that is named is read whatever it is called."""
+from ..capture.packed import PACKED_SUFFIX
+from ..capture.recording import SIDECAR_SUFFIX, SUFFIXES
 
 DEEPEST = 200
 """Folders within each other; each is open while those in it are looked at."""
@@ -75,11 +73,11 @@ def batches(found: Iterable[Found]) -> Iterator[list[Found]]:
 
 def sidecar_of(path: str) -> str | None:
     """Where the sidecar of a body is, packed or not; None if the body has its name already."""
-    stem, suffix = os.path.splitext(path.removesuffix(".gz"))
+    stem, suffix = os.path.splitext(path.removesuffix(PACKED_SUFFIX))
     return None if suffix == SIDECAR_SUFFIX else stem + SIDECAR_SUFFIX
 
 
-def error_of(problem: OSError) -> str:
+def error_of(problem: Exception) -> str:
     """The word for it of columns.ERRORS."""
     if isinstance(problem, (FileNotFoundError, NotADirectoryError)):
         return "not_found"

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
-from ..capture.recording import MOST_SIDECAR_BYTES
+from ..capture.recording import MOST_SIDECAR_BYTES, SUFFIXES
 from ..errors import MisuseError
-from .finding import SUFFIXES, Found, Unread, error_of, sidecar_of
+from .finding import Found, Unread, error_of, sidecar_of
 
 BLOCK_BYTES = 4 * 1024 * 1024
 """A file up to this size is fetched by one request, a larger one in blocks."""
@@ -91,11 +91,6 @@ def _its_faults() -> Generator[None]:
         raise Unread(fault)
 
 
-def error_of_any(problem: BaseException) -> str:
-    """The word for it of columns.ERRORS."""
-    return error_of(problem) if isinstance(problem, OSError) else "unreadable"
-
-
 def _system(url: str) -> tuple[Any, str]:
     """The file system of a URL, which fsspec keeps, and the path within it; nothing of listings is kept."""
     fsspec: Any = import_module("fsspec")
@@ -153,4 +148,4 @@ def _stamp(details: dict[str, Any]) -> str | None:
 
 
 def _unfound(url: str, problem: Exception) -> Found:
-    return Found(url, error=error_of_any(problem), error_class=type(problem).__name__)
+    return Found(url, error=error_of(problem), error_class=type(problem).__name__)
