@@ -454,6 +454,30 @@ def test_a_directory_is_redacted_into_another(tmp_path: Path, capsys: pytest.Cap
     assert "bad.json: it is no sidecar" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("reading", [{"profile": "later"}, {"limits": {"max_later": 1}}])
+def test_a_reading_that_is_not_known_costs_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], reading: dict[str, Any]
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    Recording(SCENARIOS["text"].body, Sidecar(reading=Reading(**reading))).write(source / "a.sse")
+    (source / "b.sse").write_bytes(SCENARIOS["text"].body)
+
+    assert main(["redact", str(source), "-o", str(out)]) == 2
+
+    assert [path.name for path in out.glob("*.sse")] == ["b.sse"]
+    assert "a.sse: " in capsys.readouterr().err
+
+
+def test_a_field_to_keep_that_nothing_has_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answer.sse"
+    path.write_bytes(SCENARIOS["tool"].body)
+
+    assert main(["redact", str(path), "-o", str(tmp_path / "x.sse"), "--keep", "name", "--keep", "nmae"]) == 0
+
+    assert capsys.readouterr().err == "glmsse: --keep nmae: no recording has this field\n"
+
+
 def test_nothing_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "answer.sse"
     path.write_bytes(SCENARIOS["text"].body)

@@ -46,11 +46,23 @@ def redact(recording: Recording, *, keep: Iterable[str] = (), seed: int | None =
 
     `seed` makes the result repeatable, for tests: whoever knows it can try out guesses.
     """
-    kept = frozenset(keep)
+    return redact_with(recording, kept_fields(keep), seed)[0]
+
+
+def kept_fields(names: Iterable[str]) -> frozenset[str]:
+    """MisuseError if one of them is never kept."""
+    kept = frozenset(names)
     if kept & protocol.REASONING:
         raise MisuseError("reasoning is always redacted")
+    return kept
+
+
+def redact_with(
+    recording: Recording, kept: frozenset[str], seed: int | None = None
+) -> tuple[Recording, frozenset[str]]:
+    """The recording with another text in it, and those of the `kept` fields that it has."""
     wanted = _behaviour(recording)
-    closest: Recording | None = None
+    closest: tuple[Recording, frozenset[str]] | None = None
     same_verdict = False
     for attempt in range(_MOST_TRIES):
         random: Random = SystemRandom() if seed is None else Random(seed + attempt)
@@ -61,9 +73,10 @@ def redact(recording: Recording, *, keep: Iterable[str] = (), seed: int | None =
             continue
         same_verdict = True
         if not redaction.surviving_words(redacted):
-            closest = closest or redacted
+            this = redacted, frozenset(redaction.matched)
+            closest = closest or this
             if found.lane_hits == wanted.lane_hits:
-                return redacted
+                return this
     if closest is None:
         problem = "no redacted form gets the same verdict"
         if same_verdict:
@@ -111,6 +124,8 @@ class _Redaction:
     def __init__(self, recording: Recording, keep: frozenset[str], random: Random) -> None:
         self._recording = recording
         self._keep = keep
+        self.matched: set[str] = set()
+        """Those of `keep` that the recording has."""
         self._random = random
         self._streams: dict[object, Stream] = {}
         self._kept_words = set(protocol.FRAMING_WORDS)
@@ -131,6 +146,8 @@ class _Redaction:
         self._pseudonyms = Pseudonyms(random, avoided)
         names = frozenset((recording.sidecar.reading.tools or ()) if "name" in keep else ())
         self._pseudonyms.keep(("", *names))
+        if names:
+            self.matched.add("name")
         self._sidecar = SidecarRedaction(self._pseudonyms, (self._kept_texts | names).__contains__)
         for stream in self._streams.values():
             stream.replace(random, self._pseudonyms, avoided)
@@ -214,9 +231,10 @@ class _Redaction:
             stream = self._streams[key] = Stream(changes, joined)
         stream.pieces.append(piece)
 
-    def keeps(self, text: str, key: object) -> bool:
+    def keeps(self, text: str, key: str | None) -> bool:
         """Whether the caller wants the field as it is."""
         if key in self._keep:
+            self.matched.add(key)
             self._kept_words.update(words(text))
             return True
         return False

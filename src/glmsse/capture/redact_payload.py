@@ -27,7 +27,7 @@ class Redaction(Protocol):
     def add(self, key: object, piece: Piece, changes: Changes, *, joined: bool) -> None:
         """A piece of the text that `key` names."""
 
-    def keeps(self, text: str, key: object) -> bool:
+    def keeps(self, text: str, key: str | None) -> bool:
         """Whether the caller wants the field as it is."""
         ...
 
@@ -67,7 +67,7 @@ class _Payload:
                 self._string(token, key, quoted(self._document, start, end))
             elif token.kind == "stray":
                 self._other("stray", token, literal(self._document, start, end), stray)
-            elif not self._number_stays(token, key) and not self._redaction.keeps(text, key):
+            elif not self._redaction.keeps(text, key) and not self._number_stays(token, key):
                 self._other("number", token, literal(self._document, start, end), number)
         self._pair_up()
 

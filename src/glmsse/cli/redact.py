@@ -9,7 +9,8 @@ from typing import Any
 
 from ..capture import Recording, UnfitRecording
 from ..capture.recording import BODY_SUFFIX, sidecar_path, write_whole
-from ..capture.redact import CannotRedact, redact
+from ..capture.redact import CannotRedact, kept_fields, redact_with
+from ..errors import MisuseError
 from .outcome import ACCEPTED, UNREADABLE, Unreadable
 from .progress import track
 from .terminal import safe
@@ -49,25 +50,31 @@ def run(args: argparse.Namespace) -> int:
         if not bodies:
             raise Unreadable(f"{safe(args.source)}: no *{BODY_SUFFIX} in it")
         pairs = [(body, out / body.relative_to(source)) for body in bodies]
+    kept = kept_fields(args.keep)
+    matched: set[str] = set()
     problems = 0
     for body, target in track(pairs, len(pairs), "redacting"):
         try:
-            _redact(body, target, args.keep)
+            matched |= _redact(body, target, kept)
         except Unreadable as problem:
             problems += 1
             print(f"glmsse: {problem}", file=sys.stderr)
         else:
             print(safe(str(target)))
+    if problems < len(pairs):
+        for name in sorted(kept - matched):
+            print(f"glmsse: --keep {safe(name)}: no recording has this field", file=sys.stderr)
     return UNREADABLE if problems else ACCEPTED
 
 
-def _redact(body: Path, target: Path, keep: list[str]) -> None:
+def _redact(body: Path, target: Path, kept: frozenset[str]) -> frozenset[str]:
+    """Those of the `kept` fields that the recording has."""
     beside = sidecar_path(target)
     for path in (target, beside):
         if path is not None and path.exists():
             raise Unreadable(f"{safe(str(path))}: it is there already, and nothing is replaced")
     try:
-        redacted = redact(Recording.load(body), keep=keep)
+        redacted, matched = redact_with(Recording.load(body), kept)
         target.parent.mkdir(parents=True, exist_ok=True)
         if beside is None:
             write_whole(target, redacted.body)
@@ -75,5 +82,6 @@ def _redact(body: Path, target: Path, keep: list[str]) -> None:
             redacted.write(target)
     except OSError as problem:
         raise Unreadable(f"{safe(str(body))}: {problem.strerror or 'cannot be read or written'}") from None
-    except (UnfitRecording, CannotRedact) as problem:
+    except (UnfitRecording, CannotRedact, MisuseError) as problem:  # the last for a reading that is not known
         raise Unreadable(f"{safe(str(body))}: {problem}") from None
+    return matched
