@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ import jsonschema
 import pytest
 
 from conftest import BUILDS
-from glmsse.__main__ import main
+from glmsse.__main__ import main as main_of
 from glmsse.capture import Reading, Recording, Sidecar
 from glmsse.capture.drift import drift_between, shape_of
 from glmsse.capture.gate import (
@@ -26,13 +27,20 @@ from glmsse.capture.gate import (
     GateResult,
     Manifest,
     UnfitGate,
-    run_gate,
     update_gate,
 )
-from glmsse.capture.replaying import cuttings, differing, replay
+from glmsse.capture.gate import run_gate as run_gate_of
+from glmsse.capture.replaying import cuttings, differing, replay, replay_in
 from glmsse.capture.starter import write_starter
 from glmsse.capture.states import STATES
 from glmsse.scenarios import SCENARIOS, body, finish, text
+
+run_gate = partial(run_gate_of, builds=tuple(BUILDS))
+"""By the builds that are installed here."""
+
+
+def main(args: list[str]) -> int:
+    return main_of([*args, "--builds", ",".join(BUILDS)])
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +186,7 @@ def test_an_update_takes_in_new_recordings_with_what_they_show(gate: Path) -> No
     (gate / "new.sse").write_bytes(SCENARIOS["tool_stream"].body)
     before = json.loads((gate / MANIFEST).read_bytes())
 
-    assert update_gate(gate, "a provider's new model") == ["new.sse"]
+    assert update_gate(gate, "a provider's new model") == (["new.sse"], [])
 
     after = json.loads((gate / MANIFEST).read_bytes())
     assert after["fixtures"]["new.sse"]["covers"] == [
@@ -195,8 +203,49 @@ def test_an_update_takes_in_new_recordings_with_what_they_show(gate: Path) -> No
 def test_an_update_without_changes_writes_no_history(gate: Path) -> None:
     before = (gate / MANIFEST).read_bytes()
 
-    assert update_gate(gate, "for nothing") == []
+    assert update_gate(gate, "for nothing") == ([], [])
     assert (gate / MANIFEST).read_bytes() == before
+
+
+def test_an_update_drops_fixtures_whose_body_is_gone(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (gate / "length.sse").unlink()
+    assert problems(gate) == {"length.sse": ("its body is gone; --update drops it",)}
+
+    assert main(["gate", str(gate), "--update", "--reason", "one of our own"]) == 1
+
+    assert "glmsse: dropped: length.sse" in capsys.readouterr().err
+    manifest = Manifest.load(gate)
+    assert "length.sse" not in manifest.fixtures
+    assert (manifest.history[-1]["changed"], manifest.history[-1]["dropped"]) == ([], ["length.sse"])
+    assert run_gate(gate).missing == ("finish_length",)
+
+
+def test_a_fixture_that_another_comes_after_is_not_dropped_alone(gate: Path) -> None:
+    (gate / "unknown_completion.sse").unlink()
+
+    with pytest.raises(UnfitGate, match=r"unknown_completion.sse: its body is gone, but retried.sse comes after it"):
+        update_gate(gate, "fewer")
+
+    (gate / "retried.sse").unlink()
+    assert update_gate(gate, "fewer").dropped == ["retried.sse", "unknown_completion.sse"]
+
+
+def test_a_build_that_is_not_there_fails_unless_it_is_not_asked_for(
+    starter: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("glmsse.capture.gate.replay_in", lambda _, tasks: replay_in("pure", tasks))
+
+    assert main_of(["gate", str(starter)]) == 1
+    assert "FAILED the compiled build is not installed here; --builds pure runs without it" in capsys.readouterr().out
+    assert main_of(["gate", str(starter), "--builds", "pure"]) == 0
+    assert "16 fixtures in the pure build" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("builds", ["", "slow", "pure,", "pure pure"])
+def test_builds_that_nobody_knows_are_refused(starter: Path, builds: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main_of(["gate", str(starter), "--builds", builds])
+    assert refused.value.code == 2
 
 
 def test_a_reading_with_limits_and_a_close_is_used(tmp_path: Path) -> None:
@@ -247,7 +296,7 @@ def test_a_recording_that_cannot_be_read_is_a_row_and_exit_code_2(
     assert main(["gate", str(gate), "--json"]) == 2
 
     found = {item["fixture"]: item for item in json.loads(capsys.readouterr().out)["fixtures"]}
-    assert found["text.sse"]["problems"] == ["No such file or directory"]
+    assert found["text.sse"]["problems"] == ["its body is gone; --update drops it"]
     assert found["tool.sse"]["problems"] == ["tool.json: it is no sidecar of a recording"]
     assert found["text.sse"]["outcome"] == "unreadable"
 
@@ -356,6 +405,7 @@ def test_nothing_may_run_after_a_cancellation() -> None:
 
 def _pytest(directory: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-p", "glmsse.capture.pytest_plugin", "-p", "no:cacheprovider"]
+    command += ["--gate-builds", ",".join(BUILDS)]
     return subprocess.run(
         [*command, "--rootdir", str(directory), "-q", "-rA", str(directory)],
         capture_output=True,
@@ -379,6 +429,27 @@ def test_the_pytest_plugin_has_a_test_a_fixture_and_a_state(gate: Path) -> None:
 
     (gate / MANIFEST).write_text("{}")
     assert "gate.json: schema is missing" in _pytest(gate).stdout
+
+
+def test_a_gate_that_cannot_be_run_is_run_once(gate: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    calls = tmp_path_factory.mktemp("calls") / "calls"
+    (gate / "conftest.py").write_text(
+        f"""
+from glmsse.capture import pytest_plugin
+
+def run_gate(*_, **__):
+    with open({str(calls)!r}, "a") as file:
+        file.write("x")
+    raise OSError("no processes")
+
+pytest_plugin.run_gate = run_gate
+"""
+    )
+
+    failed = _pytest(gate)
+
+    assert "35 failed" in failed.stdout
+    assert calls.read_text() == "x"
 
 
 def test_a_terminal_gets_a_drawn_table(

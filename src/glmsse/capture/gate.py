@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import CLOSE_CODES
 from .drift import drift_between, shape_of
@@ -60,6 +60,7 @@ SCHEMA: Schema = {
                     "at": {"type": "string"},
                     "reason": {"type": "string"},
                     "changed": {"type": "array", "items": {"type": "string"}},
+                    "dropped": {"type": "array", "items": {"type": "string"}},
                 },
                 "required": ["at", "reason", "changed"],
             },
@@ -212,15 +213,26 @@ class GateResult:
         }
 
 
-def run_gate(directory: str | os.PathLike[str], *, seed: int = 0, store: bool = True) -> GateResult:
+class Updated(NamedTuple):
+    """The fixtures that an update changed or took in, and those that it dropped."""
+
+    changed: list[str]
+    dropped: list[str]
+
+
+def run_gate(
+    directory: str | os.PathLike[str], *, seed: int = 0, store: bool = True, builds: Sequence[str] = BUILDS
+) -> GateResult:
     """Replay and judge everything; UnfitGate if the manifest cannot be read.
 
-    seed   of the random cuttings
-    store  keep the shape of the recordings in LAST_RUN, which the next run compares with
+    seed    of the random cuttings
+    store   keep the shape of the recordings in LAST_RUN, which the next run compares with
+    builds  that must take part
     """
     root = Path(directory)
     manifest = Manifest.load(root)
-    builds, replies = _replayed(root, manifest, seed)
+    by_build = _replayed(root, manifest, seed, builds)
+    replies = list(by_build.values())
     recordings = {name: _recording(root / name) for name in manifest.fixtures}
     facts = {name: replies[0][name].get("facts") for name in manifest.fixtures}
     shown = {name: _shown(name, manifest, facts, recordings) for name in manifest.fixtures}
@@ -235,11 +247,19 @@ def run_gate(directory: str | os.PathLike[str], *, seed: int = 0, store: bool = 
     problems = [f"{name}: it is not in {MANIFEST}; --update adds it" for name in unlisted]
     if not manifest.fixtures:
         problems.append("there are no fixtures")
-    return GateResult(builds, fixtures, states, tuple(problems))
+    problems += [
+        f"the {build} build is not installed here; --builds {next(iter(by_build))} runs without it"
+        for build in builds
+        if build not in by_build
+    ]
+    return GateResult(tuple(by_build), fixtures, states, tuple(problems))
 
 
-def update_gate(directory: str | os.PathLike[str], reason: str, *, seed: int = 0) -> list[str]:
-    """Expect from now on what comes today, and take in recordings that are not listed; the names of what changed.
+def update_gate(
+    directory: str | os.PathLike[str], reason: str, *, seed: int = 0, builds: Sequence[str] = BUILDS
+) -> Updated:
+    """Expect from now on what comes today of the first of the builds, take in recordings that are not listed, and drop
+    fixtures whose body is gone.
 
     A manifest that is not there is made. `reason` goes into its history.
     """
@@ -247,28 +267,33 @@ def update_gate(directory: str | os.PathLike[str], reason: str, *, seed: int = 0
         raise UnfitGate("new expectations need a reason")
     root = Path(directory)
     manifest = Manifest.load(root) if (root / MANIFEST).exists() else Manifest({})
-    new = {name: _unlisted(root / name) for name in _bodies(root) if name not in manifest.fixtures}
-    manifest = replace(manifest, fixtures=manifest.fixtures | new)
-    _, replies = _replayed(root, manifest, seed)
-    facts = {name: replies[0][name].get("facts") for name in manifest.fixtures}
+    dropped = sorted(name for name in manifest.fixtures if not (root / name).exists())
+    kept = {name: fixture for name, fixture in manifest.fixtures.items() if name not in dropped}
+    for name, fixture in kept.items():
+        if fixture.after in dropped:
+            raise UnfitGate(f"{fixture.after}: its body is gone, but {name} comes after it")
+    new = {name: _unlisted(root / name) for name in _bodies(root) if name not in kept}
+    manifest = replace(manifest, fixtures=kept | new)
+    (answers,) = _replayed(root, manifest, seed, builds[:1]).values()
+    facts = {name: answers[name].get("facts") for name in manifest.fixtures}
     recordings = {name: _recording(root / name) for name in manifest.fixtures}
     fixtures = {}
     for name, fixture in manifest.fixtures.items():
         if facts[name] is None:
-            raise UnfitGate(f"{name}: {replies[0][name]['problem']}")
+            raise UnfitGate(f"{name}: {answers[name]['problem']}")
         covers = fixture.covers
         if name in new:
             covers = tuple(_shown(name, manifest, facts, recordings))
         fixtures[name] = replace(fixture, expected=facts[name], covers=covers)
     changed = sorted(name for name in fixtures if fixtures[name] != manifest.fixtures[name] or name in new)
-    if changed:
-        entry = {"at": now(), "reason": reason.strip(), "changed": changed}
+    if changed or dropped:
+        entry = {"at": now(), "reason": reason.strip(), "changed": changed, "dropped": dropped}
         replace(manifest, fixtures=fixtures, history=(*manifest.history, entry)).write(root)
-    return changed
+    return Updated(changed, dropped)
 
 
-def _replayed(root: Path, manifest: Manifest, seed: int) -> tuple[tuple[str, ...], list[dict[str, Facts]]]:
-    """The builds that there are, and of each the answers by name."""
+def _replayed(root: Path, manifest: Manifest, seed: int, builds: Sequence[str]) -> dict[str, dict[str, Facts]]:
+    """Of each of the builds the answers by name; what there is in place of one that is not there."""
     names = list(manifest.fixtures)
     tasks = [
         {
@@ -281,11 +306,11 @@ def _replayed(root: Path, manifest: Manifest, seed: int) -> tuple[tuple[str, ...
         for name, fixture in manifest.fixtures.items()
     ]
     by_build: dict[str, dict[str, Facts]] = {}
-    for wanted in BUILDS:
+    for wanted in builds:
         if wanted not in by_build:
             build, answers = replay_in(wanted, tasks)
             by_build.setdefault(build, dict(zip(names, answers, strict=True)))
-    return tuple(by_build), list(by_build.values())
+    return by_build
 
 
 def _judge(name: str, fixture: Fixture, answers: list[Facts], shown: list[str], drift: tuple[str, ...]) -> Checked:

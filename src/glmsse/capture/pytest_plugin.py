@@ -1,6 +1,6 @@
 """One pytest test for each fixture and each state of a gate: `pytest -p glmsse.capture.pytest_plugin DIR`.
 
-A `gate.json` anywhere below what pytest collects is taken.
+A `gate.json` anywhere below what pytest collects is taken. `--gate-builds pure` runs without the extension.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from .gate import MANIFEST, GateResult, Manifest, UnfitGate, run_gate
+from .replaying import BUILDS
 
 
 class GateFile(pytest.File):
     """A manifest. The gate runs once, when its first test does."""
 
-    _result: GateResult | None = None
+    _result: GateResult | Exception | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
@@ -32,7 +33,13 @@ class GateFile(pytest.File):
     def problems(self, name: str) -> tuple[str, ...]:
         """What is wrong with one test."""
         if self._result is None:
-            self._result = run_gate(self.path.parent, store=False)
+            try:
+                builds = self.config.getoption("gate_builds").split(",")
+                self._result = run_gate(self.path.parent, store=False, builds=builds)
+            except Exception as problem:  # which every test shows
+                self._result = problem
+        if isinstance(self._result, Exception):
+            raise self._result
         kind, _, what = name.partition(" ")
         if kind == "fixture":
             return next(checked.problems for checked in self._result.fixtures if checked.name == what)
@@ -62,6 +69,12 @@ class GateItem(pytest.Item):
 
 class _Failed(Exception):
     pass
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The builds that must take part."""
+    words = f"builds that must take part in gates (default: {','.join(BUILDS)})"
+    parser.addoption("--gate-builds", default=",".join(BUILDS), metavar="LIST", help=words)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> GateFile | None:

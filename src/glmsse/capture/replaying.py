@@ -181,6 +181,8 @@ def replay_file(task: Facts) -> Facts:
     """The answer to one task; `problem` in words where the recording cannot be read."""
     try:
         return replay(Recording.load(task["path"]), task)
+    except FileNotFoundError:
+        return {"problem": "its body is gone; --update drops it"}
     except OSError as problem:
         return {"problem": problem.strerror or "it cannot be read"}
     except (UnfitRecording, MisuseError) as problem:

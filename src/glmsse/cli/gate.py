@@ -11,7 +11,7 @@ from typing import Any
 from ..capture.gate import MANIFEST, Checked, GateResult, UnfitGate, run_gate, update_gate
 from ..capture.junit import junit_xml
 from ..capture.recording import write_whole
-from ..capture.replaying import ReplayFailed
+from ..capture.replaying import BUILDS, ReplayFailed
 from ..capture.starter import write_starter
 from ..capture.states import STATES
 from .outcome import ACCEPTED, EXIT_CODES, NOT_ACCEPTED, UNREADABLE, Unreadable
@@ -20,9 +20,9 @@ from .terminal import safe, show_table
 EPILOG = f"""\
 DIR holds recordings and {MANIFEST}: what each must come to, how it is read, and which states it stands for. Every
 recording is replayed whole, in single bytes, as it was recorded and at random places, by both builds. A state that no
-fixture shows fails the gate. --init writes a complete starter set; put your own recordings in its place, see
-docs/gate.md. Exit codes are those of check: 0 passed, 1 failed, 2 unreadable, 3 and 4 for a fixture that became a
-protocol error or went over a limit.
+fixture shows fails the gate, and so does a build that is not installed. --update drops fixtures whose body is gone.
+--init writes a complete starter set; put your own recordings in its place, see docs/gate.md. Exit codes are those of
+check: 0 passed, 1 failed, 2 unreadable, 3 and 4 for a fixture that became a protocol error or went over a limit.
 """
 
 
@@ -40,6 +40,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--reason", metavar="TEXT", help=f"why expectations change; kept in {MANIFEST}")
     parser.add_argument("--json", action="store_true", help="print one JSON object (default: tables)")
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML too (default: none)")
+    builds = ",".join(BUILDS)
+    parser.add_argument(
+        "--builds",
+        type=_builds,
+        default=BUILDS,
+        metavar="LIST",
+        help=f"that must take part, such as pure where no extension is installed (default: {builds})",
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random cuttings (default: 0)")
     parser.set_defaults(run=run)
 
@@ -52,9 +60,11 @@ def run(args: argparse.Namespace) -> int:
             written = write_starter(args.directory)
             print(f"glmsse: {len(written)} fixtures written", file=sys.stderr)
         elif args.update:
-            for name in update_gate(args.directory, args.reason, seed=args.seed):
-                print(f"glmsse: new expectations: {safe(name)}", file=sys.stderr)
-        result = run_gate(args.directory, seed=args.seed)
+            updated = update_gate(args.directory, args.reason, seed=args.seed, builds=args.builds)
+            for what, names in (("new expectations", updated.changed), ("dropped", updated.dropped)):
+                for name in names:
+                    print(f"glmsse: {what}: {safe(name)}", file=sys.stderr)
+        result = run_gate(args.directory, seed=args.seed, builds=args.builds)
         if args.junit is not None:
             write_whole(Path(args.junit), junit_xml(result))
     except UnfitGate as problem:
@@ -68,6 +78,13 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(result)
     return _exit_code(result)
+
+
+def _builds(text: str) -> tuple[str, ...]:
+    wanted = text.split(",")
+    if not set(wanted) <= set(BUILDS):
+        raise argparse.ArgumentTypeError(f"takes {' or '.join(BUILDS)}, or both with a comma between")
+    return tuple(build for build in BUILDS if build in wanted)
 
 
 def _exit_code(result: GateResult) -> int:
