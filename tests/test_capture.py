@@ -6,17 +6,18 @@ import asyncio
 import gzip
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import jsonschema
 import pytest
 
 from glmsse import ChatStream, MisuseError, acollect, iter_events
 from glmsse.capture import SCHEMA, Reading, Recorder, Recording, Sidecar, Terminal, UnfitRecording, record
-from glmsse.capture.recording import stream_for
+from glmsse.capture.recording import stream_for, written_whole
 from glmsse.capture.sidecar import ENDS
 from glmsse.errors import CLOSE_CODES
 from glmsse.scenarios import SCENARIOS, uneven_pieces
@@ -284,6 +285,33 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytes
 
     assert os.listdir(tmp_path) == ["answer.sse"]
     assert path.read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_file_is_closed_before_it_is_renamed_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    closed: list[bool] = []
+    files: list[BinaryIO] = []
+
+    def noting(does: Callable[..., None]) -> Callable[..., None]:
+        def noted(*args: Any) -> None:
+            closed.append(files[0].closed)
+            does(*args)
+
+        return noted
+
+    monkeypatch.setattr(os, "replace", noting(os.replace))
+    monkeypatch.setattr(os, "unlink", noting(os.unlink))
+
+    with suppress(OSError), written_whole(tmp_path / "x") as file:
+        files.append(file)
+        file.write(b"whole")
+        if fails:
+            raise OSError(28, "no space")
+
+    assert closed == [True]
+    assert os.listdir(tmp_path) == ([] if fails else ["x"])
 
 
 def test_a_stream_reads_as_the_recording_was_read() -> None:

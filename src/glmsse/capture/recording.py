@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import BinaryIO, cast
+from tempfile import mkstemp
+from typing import BinaryIO
 
 from ..chat import ChatStream
 from ..errors import MisuseError
@@ -150,17 +150,18 @@ def write_whole(path: Path, data: bytes) -> None:
 @contextmanager
 def written_whole(path: Path) -> Generator[BinaryIO]:
     """A file to write to, which takes the place of what was there only when the block is left without an exception."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:64]}.", delete=False) as file:
-        try:
-            yield cast("BinaryIO", file)
+    handle, name = mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    try:
+        with open(handle, "w+b") as file:
+            yield file
             file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(file.name)
-            raise
+            os.fsync(handle)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)  # of a closed file: elsewhere an open one cannot be renamed
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
     with suppress(OSError):  # where directories cannot be opened, they need no sync
         directory = os.open(path.parent, os.O_RDONLY)
         try:
