@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -361,6 +361,21 @@ def test_a_tape_writes_what_an_adapter_read(tmp_path: Path) -> None:
     assert recording.body == BODY
     assert recording.sidecar.chunks[:2] == ((1, 1), (2, 7))
     assert recording.sidecar.terminal == Terminal("done", "stop")
+
+
+def test_the_times_of_a_tape_begin_where_its_block_does(tmp_path: Path) -> None:
+    now = 100.0
+
+    @contextmanager
+    def slow_response() -> Iterator[Iterator[bytes]]:
+        nonlocal now
+        now += 4.0  # until the head came
+        yield uneven_pieces(BODY)
+
+    with record(tmp_path / "answer.sse", clock=lambda: now) as tape, slow_response() as pieces:
+        list(iter_events(tape.tee(pieces), tape.stream))
+
+    assert Recording.load(tmp_path / "answer.sse").sidecar.first_event_seconds == 4.0
 
 
 def test_an_async_tape_does_the_same(tmp_path: Path) -> None:

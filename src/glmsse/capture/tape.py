@@ -97,9 +97,10 @@ def record(
     max_bytes: int | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Tape, None, None]:
-    """Record one response, from here to the end of the block, where `path` and its sidecar are written.
+    """Record one response, from here, where its clock starts, to the end of the block, where `path` and its sidecar are
+    written. Enter it before the request is sent.
 
-    with record("answer.sse", model="glm-5.2") as tape:
+    with record("answer.sse", model="glm-5.2") as tape, client.stream("POST", URL, json=BODY) as response:
         tape.start(response.status_code, response.headers)
         for event in iter_events(tape.tee(response.iter_bytes()), tape.stream):
             ...
