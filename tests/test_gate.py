@@ -33,6 +33,7 @@ from glmsse.capture.gate import run_gate as run_gate_of
 from glmsse.capture.replaying import cuttings, differing, replay, replay_in
 from glmsse.capture.starter import write_starter
 from glmsse.capture.states import STATES
+from glmsse.limits import DEFAULT_LIMITS
 from glmsse.scenarios import SCENARIOS, body, finish, text
 
 run_gate = partial(run_gate_of, builds=tuple(BUILDS))
@@ -385,6 +386,29 @@ def test_drift_shows_no_text() -> None:
     shape = shape_of(Recording(b'data: {"Dear John":{"Top Secret":1},"ok":"SECRET"}\n\n'))
 
     assert shape["fields"] == ["*.*", "ok"]
+
+
+def test_a_body_is_framed_under_the_limits_of_its_reading() -> None:
+    """Also what stands before the fault counts."""
+    long = body([text("x" * DEFAULT_LIMITS.max_event_bytes)])  # type: ignore[operator]
+    twice = SCENARIOS["tool_stream"].body
+    allowed = Reading(limits={"max_event_bytes": None})
+
+    def repeats(data: bytes, reading: Reading) -> Any:
+        return replay(Recording(data), {"reading": reading.to_dict()})["facts"]["repeated_fields"]
+
+    assert repeats(twice, Reading())
+    assert repeats(twice + long, Reading())
+    assert repeats(long + twice, allowed)
+    assert not repeats(long + twice, Reading())
+    assert shape_of(Recording(long + twice, Sidecar(reading=allowed)))["events"] > 1
+    assert shape_of(Recording(long + twice))["events"] == 0
+
+
+def test_a_reading_that_is_not_known_is_a_problem_of_its_fixture(gate: Path) -> None:
+    change(gate, lambda document: document["fixtures"]["text.sse"]["reading"].update(limits={"max_later": 1}))
+
+    assert problems(gate) == {"text.sse": ("limits takes names of Limits only",)}
 
 
 def test_cuttings_that_disagree_are_named() -> None:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ..errors import GlmsseError
-from ..framing import SSEFramer
-from .recording import Recording
+from .recording import Recording, framed
+from .sidecar import Reading
 
 MOST_FIELDS = 400
 SIZE_STEP = 1.5
@@ -22,13 +21,9 @@ LEAST_SECONDS = 0.5
 _PLAIN_KEY_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
-def shape_of(recording: Recording) -> dict[str, Any]:
-    """The shape of a recording, as JSON."""
-    framer = SSEFramer(errors="replace")
-    try:
-        events = framer.feed(recording.body)
-    except GlmsseError as error:
-        events = error.events
+def shape_of(recording: Recording, reading: Reading | None = None) -> dict[str, Any]:
+    """The shape of a recording, as JSON; read as its sidecar says, unless there is another `reading`."""
+    events = framed(recording.body, reading or recording.sidecar.reading)
     fields: dict[str, None] = {}
     reasons: dict[str, None] = {}
     largest = 0

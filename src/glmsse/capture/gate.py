@@ -236,7 +236,12 @@ def run_gate(
     recordings = {name: _recording(root / name) for name in manifest.fixtures}
     facts = {name: replies[0][name].get("facts") for name in manifest.fixtures}
     shown = {name: _shown(name, manifest, facts, recordings) for name in manifest.fixtures}
-    drift = _drift(root, recordings, store=store)
+    shapes = {
+        name: shape_of(recording, manifest.fixtures[name].reading)
+        for name, recording in recordings.items()
+        if recording is not None and facts[name] is not None
+    }
+    drift = _drift(root, shapes, store=store)
     fixtures = tuple(
         _judge(name, manifest.fixtures[name], [by_name[name] for by_name in replies], shown[name], drift.get(name, ()))
         for name in sorted(manifest.fixtures)
@@ -376,8 +381,7 @@ def _bodies(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in root.rglob(f"*{BODY_SUFFIX}"))
 
 
-def _drift(root: Path, recordings: Mapping[str, Recording | None], *, store: bool) -> dict[str, tuple[str, ...]]:
-    shapes = {name: shape_of(recording) for name, recording in recordings.items() if recording is not None}
+def _drift(root: Path, shapes: dict[str, dict[str, Any]], *, store: bool) -> dict[str, tuple[str, ...]]:
     path = root / LAST_RUN
     last = {}
     if path.is_file():

@@ -17,7 +17,8 @@ from tempfile import mkstemp
 from typing import BinaryIO
 
 from ..chat import ChatStream
-from ..errors import MisuseError
+from ..errors import GlmsseError, MisuseError
+from ..framing import ServerSentEvent, SSEFramer
 from ..glm_text import ToolCallParser
 from ..limits import DEFAULT_LIMITS, Limits
 from .packed import PACKED_SUFFIX, BrokenGzip, unpacked
@@ -121,6 +122,15 @@ def stream_for(reading: Reading, *, deltas: bool = True, collect: bool = True, d
         digest=digest,
         content_parser=parser,
     )
+
+
+def framed(body: bytes, reading: Reading) -> list[ServerSentEvent]:
+    """The events of a body under the reading's limits; those before its fault, if it has one."""
+    framer = SSEFramer(_limits(reading.limits), errors="replace")
+    try:
+        return framer.feed(body)
+    except GlmsseError as error:
+        return list(error.events)
 
 
 def _limits(changed: dict[str, int | None]) -> Limits:

@@ -19,10 +19,10 @@ from typing import Any
 
 from ..errors import MisuseError
 from ..events import ArgumentsDelta, ContentDelta, ReasoningDelta
-from ..framing import IMPLEMENTATION, SSEFramer
+from ..framing import IMPLEMENTATION
 from ..tools import Refusal, ToolGate, ToolRule
 from ..verdict import Verdict
-from .recording import Recording, UnfitRecording, stream_for
+from .recording import Recording, UnfitRecording, framed, stream_for
 from .sidecar import Reading, Terminal
 
 RANDOM_CUTTINGS = 4
@@ -59,7 +59,7 @@ def cuttings(recording: Recording, seed: int) -> Iterator[tuple[str, Sequence[by
 
 def replay(recording: Recording, task: Facts) -> Facts:
     """`facts` of the whole body, `cuttings` by name, and `disagreements` of any other cutting."""
-    task = task | {"repeated_fields": _repeated_fields(recording.body)}
+    task = task | {"repeated_fields": _repeated_fields(recording.body, Reading.from_dict(task["reading"]))}
     facts: Facts = {}
     names, disagreements = [], []
     for name, pieces in cuttings(recording, task.get("seed", 0)):
@@ -114,15 +114,10 @@ def _most_pieces(events: Sequence[object]) -> int:
     return max(counts.values(), default=0)
 
 
-def _repeated_fields(body: bytes) -> bool:
+def _repeated_fields(body: bytes, reading: Reading) -> bool:
     """Whether a call repeats its id, type or name in a later piece."""
-    framer = SSEFramer(errors="replace")
-    try:
-        events = framer.feed(body)
-    except Exception:
-        return False
     seen: set[tuple[object, ...]] = set()
-    for event in events:
+    for event in framed(body, reading):
         for place, name, value in _stable_fields(event.data):
             if (*place, name, value) in seen:
                 return True
