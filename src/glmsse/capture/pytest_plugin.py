@@ -34,7 +34,7 @@ class GateFile(pytest.File):
         """What is wrong with one test."""
         if self._result is None:
             try:
-                builds = self.config.getoption("gate_builds").split(",")
+                builds = str(self.config.getoption("gate_builds")).split(",")
                 self._result = run_gate(self.path.parent, store=False, builds=builds)
             except Exception as problem:  # which every test shows
                 self._result = problem
