@@ -861,3 +861,20 @@ def test_no_traceback_holds_input(glmsse: ModuleType, piece: Any) -> None:
         assert "CANARY" not in repr(caught.value) + str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
+
+
+def test_a_tail_that_a_profile_reads_makes_events(glmsse: ModuleType) -> None:
+    body = TEXT[: TEXT.index(b"data: [DONE]") - 2]
+
+    events = list(glmsse.iter_events([body], glmsse.ChatStream("gateway")))
+
+    assert [event.type for event in events][-1] == "finish"
+    assert events == glmsse.ChatStream("gateway").feed(body + b"\n\n")
+
+
+def test_a_fault_in_a_tail_is_one_event(glmsse: ModuleType) -> None:
+    stream = glmsse.ChatStream("gateway")
+
+    events = list(glmsse.iter_events([b'data: {"choices": 5}'], stream))
+
+    assert events == [glmsse.events.Failed(stream.close().error)]

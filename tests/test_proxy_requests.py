@@ -188,13 +188,16 @@ def test_a_whole_message_takes_events_as_large_as_the_limit_lets_in() -> None:
     assert message["content"] == [{"type": "text", "text": text}]
 
 
-def test_an_unterminated_last_event_is_no_end_of_what_is_written_anew() -> None:
-    """By `flush_tail` a reader takes it for read, but its text makes no events that could be written."""
+@pytest.mark.parametrize("markup", ["none", "glm"])
+def test_an_unterminated_last_event_that_a_profile_reads_is_written_anew(markup: str) -> None:
     message = whole_message(
-        chunk({"content": "Do not "}), chunk({"content": "pay."}, "stop").rstrip(), profile="gateway"
+        chunk({"content": "Do not "}),
+        chunk({"content": "pay."}, "stop").rstrip(),
+        profile="gateway",
+        content_markup=markup,
     )
 
-    assert message == {}
+    assert message["content"] == [{"type": "text", "text": "Do not pay."}]
 
 
 def test_half_a_pair_in_a_field_that_nobody_reads_passes_a_whole_completion() -> None:

@@ -444,12 +444,15 @@ def test_flush_tail_reads_the_sentinel_or_a_whole_object(glmsse: Any, cut: int) 
     assert (verdict.accepted, verdict.tolerated) == (True, ("done_optional", "flush_tail"))
 
 
-def test_text_of_a_flushed_tail_shows_in_the_snapshot_only(glmsse: Any) -> None:
+def test_events_of_a_flushed_tail_are_closing_events(glmsse: Any) -> None:
     last = event({**content("!", finish="stop"), "usage": USAGE})[:-1]
     events, verdict, stream = read(glmsse, event(content("Hi")) + last, allow=["flush_tail", "done_optional"])
     assert types(events) == ["content.delta"]
+    assert types(stream.closing_events) == ["usage", "content.delta", "finish"]
     assert stream.snapshot.choices[0].content == "Hi!"
     assert verdict.accepted
+    stream.forget()
+    assert stream.closing_events == []
 
 
 @pytest.mark.parametrize(
@@ -478,7 +481,9 @@ def test_fault_in_a_flushed_tail_decides(glmsse: Any) -> None:
     before = body(content("Hi"), end(), done=False)
     verdict = read(glmsse, before + b'data: {"error":{"code":"1302"}}', allow=["flush_tail", "done_optional"])[1]
     assert (verdict.outcome, verdict.category, verdict.error.offset) == ("provider_error", "rate", len(before))
-    assert read(glmsse, before + event({"choices": 5})[:-1], allow=["flush_tail"])[1].code == "unexpected_shape"
+    _, verdict, stream = read(glmsse, before + event({"choices": 5})[:-1], allow=["flush_tail"])
+    assert verdict.code == "unexpected_shape"
+    assert stream.closing_events == [glmsse.events.Failed(verdict.error)]
 
 
 def test_index_by_id_sends_a_piece_without_id_to_the_call_opened_last(glmsse: Any) -> None:

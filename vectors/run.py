@@ -153,6 +153,7 @@ class Reader:
         for piece in pieces:
             events += stream.feed(piece)
         verdict = stream.close(vector.get("close"))
+        events += stream.closing_events
         return {
             "events": [event_record(event) for event in events],
             "choices": [choice_record(choice) for choice in stream.snapshot.choices],

@@ -112,7 +112,7 @@ class Reader:
         verdict = stream.close(error)
         snapshot = stream.snapshot
         return {
-            "events": [plain(event) for event in events],
+            "events": [plain(event) for event in events + stream.closing_events],
             "early verdict": early is None or early is verdict,
             "verdict": judged(verdict),
             "calls": calls(verdict.tool_calls),

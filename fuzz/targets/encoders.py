@@ -71,6 +71,7 @@ def checker(builds: Builds) -> Check:
         stream = package.ChatStream(allow=("done_optional",), choices=many)
         events = [event for chunk in _chunks(data[1:], many, head & CUT) for event in stream.add(chunk)]
         verdict = stream.close()
+        events += stream.closing_events
         if head & ANTHROPIC:
             make = _anthropic_maker(encode, head)
             written = _written(make, events, verdict, head)

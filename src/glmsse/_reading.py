@@ -120,11 +120,14 @@ class ChatReading(_Reading):
             self._on_error(error)
 
     def end(self) -> list[ChatEvent]:
-        """The last event, where the stream did not end by itself."""
+        """The last events, where the stream did not end by itself."""
         if self.stream.verdict is not None:
             return []
         verdict = self.stream.close(self._ended_by)
-        return [] if verdict.error is None else [Failed(verdict.error)]
+        events = self.stream.closing_events
+        if verdict.error is not None and not any(isinstance(event, Failed) for event in events):
+            events.append(Failed(verdict.error))
+        return events
 
     def abandon(self, error: BaseException) -> None:
         """The reading is broken off: by the consumer, or by an exception that is not the source's to make."""

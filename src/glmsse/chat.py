@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,7 @@ class ChatStream(SingleUse):
         "_body",
         "_bytes_ignored",
         "_closed",
+        "_closing_events",
         "_digest",
         "_ended",
         "_events",
@@ -133,6 +134,7 @@ class ChatStream(SingleUse):
         self._ended = False  # nothing is read any more: refused, judged or closed
         self._verdict: Verdict | None = None
         self._events: list[ChatEvent] = []
+        self._closing_events: Sequence[ChatEvent] = ()
         self._events_read = 0
         self._fast_events_before = 0  # forget took the lane that counted them
 
@@ -211,7 +213,7 @@ class ChatStream(SingleUse):
         return events
 
     def close(self, error: BaseException | str | None = None) -> Verdict:
-        """The verdict, now that the body has ended; again and again the same one.
+        """The verdict, now that the body has ended; again and again the same one. See also `closing_events`.
 
         error  what ended it, if it did not end by itself: an exception, or one of deadline_first_byte, deadline_idle,
                deadline_total and cancelled (which an exception may carry as its `code`). Another exception or word
@@ -246,7 +248,13 @@ class ChatStream(SingleUse):
         self._framer = SSEFramer(self._limits)
         self._lane = ChatLane(self._limits, deltas=False, aliases=False, enabled=False)
         self._assembly.forget(self._lane)
-        self._events, self._body, self._head = [], None, None
+        self._events, self._closing_events, self._body, self._head = [], (), None, None
+
+    @property
+    def closing_events(self) -> list[ChatEvent]:
+        """The events that only `close` could read: of a last event without its blank line (`flush_tail`), and those that
+        end calls and held-back text where no `[DONE]` came. Empty before, and empty again after `forget`."""
+        return list(self._closing_events)
 
     @property
     def snapshot(self) -> Completion:
@@ -411,19 +419,22 @@ class ChatStream(SingleUse):
 
     def _end_body(self) -> None:
         """The body ended without the sentinel."""
+        events: list[ChatEvent] = []
+        self._closing_events = events
         self._evidence.tail = self._framer.tail
         if self._evidence.clean_end and self._policy.allows("flush_tail"):
-            self._flush_tail()
+            self._flush_tail(events)
         if self._verdict is None:
             # Where nothing else is missing than what a tolerance makes up for, the answer ends as at the sentinel.
             ends = may_end_here(self._evidence)
             try:
-                (self._assembly.end if ends else self._assembly.end_content)([])
+                (self._assembly.end if ends else self._assembly.end_content)(events)
             except GlmsseError as error:
-                self._evidence.fault = error.again()
-            self._judge(self.bytes_seen)
+                self._fail(error.again(), events)
+            else:
+                self._judge(self.bytes_seen)
 
-    def _flush_tail(self) -> None:
+    def _flush_tail(self, events: list[ChatEvent]) -> None:
         event = self._framer._tail_event()
         if event is None:
             return
@@ -431,7 +442,7 @@ class ChatStream(SingleUse):
         if text == SENTINEL or self._reader.whole_object(text) is not None:
             self._policy.use("flush_tail")
             self._evidence.tail = 0
-            self._guard(self._read_event, event, event.offset, [])
+            self._guard(self._read_event, event, event.offset, events)
 
     def _judge(self, offset: int) -> None:
         evidence = self._evidence

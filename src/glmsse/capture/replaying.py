@@ -90,6 +90,7 @@ def _facts(recording: Recording, task: Facts, pieces: Sequence[bytes]) -> Facts:
     for piece in pieces:
         events += stream.feed(piece)
     verdict = stream.close(Terminal(task.get("close")).ending())
+    events += stream.closing_events
     snapshot = stream.snapshot.to_dict()
     return {
         "verdict": verdict.to_dict(),

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
             _write(encoder.encode(events))
     verdict = stream.close()
     encoder = encoder or _encoder(args, stream.snapshot)
-    _write(encoder.finish(verdict))
+    _write(encoder.encode(stream.closing_events) + encoder.finish(verdict))
     print(f"glmsse: {describe(verdict)}", file=sys.stderr)
     pieces.hint(stream)
     return exit_code(verdict)

@@ -98,6 +98,7 @@ class _Reading:
         self.title = scenario.title
         events = [event for piece in pieces for event in stream.feed(piece)]
         self.verdict = stream.close()
+        events += stream.closing_events
         self.choice = stream.snapshot.choices[0]
         self.json_events = stream.events_seen - stream.done
         self.argument_pieces = sum(isinstance(event, ArgumentsDelta) for event in events)

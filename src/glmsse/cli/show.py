@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
+from ..chat import ChatStream
 from ..events import ChatEvent, ContentDelta, Failed, ReasoningDelta
 from ..verdict import Verdict
 from .mistaken import Pieces
@@ -32,9 +34,8 @@ def run_events(args: argparse.Namespace) -> int:
     stream = stream_for(args)
     show = show_json if args.json else show_line
     pieces = Pieces(args.file)
-    for data in pieces:
-        for event in stream.feed(data):
-            show(event, args.reasoning)
+    for event in _events(stream, pieces):
+        show(event, args.reasoning)
     verdict = stream.close()
     if args.json:
         print(json.dumps({"type": "verdict", **verdict.to_dict()}))
@@ -42,6 +43,13 @@ def run_events(args: argparse.Namespace) -> int:
         print(f"verdict  {describe(verdict)}", flush=True)
     pieces.hint(stream)
     return exit_code(verdict)
+
+
+def _events(stream: ChatStream, pieces: Pieces) -> Iterator[ChatEvent]:
+    for data in pieces:
+        yield from stream.feed(data)
+    stream.close()
+    yield from stream.closing_events
 
 
 def show_json(event: ChatEvent, reasoning: bool) -> None:
@@ -70,11 +78,10 @@ def run_text(args: argparse.Namespace) -> int:
     shown = (ContentDelta, ReasoningDelta) if args.reasoning else (ContentDelta,)
     last = "\n"
     pieces = Pieces(args.file)
-    for data in pieces:
-        for event in stream.feed(data):
-            if isinstance(event, shown):
-                last = event.text
-                print(last if args.raw else safe(last), end="", flush=True)
+    for event in _events(stream, pieces):
+        if isinstance(event, shown):
+            last = event.text
+            print(last if args.raw else safe(last), end="", flush=True)
     if not last.endswith("\n"):
         print()
     sys.stdout.flush()

@@ -42,16 +42,7 @@ class MarkupTap(Passage):
     def feed(self, data: bytes) -> bytes:
         if self.over:
             return b""
-        events = self.stream.feed(data)
-        if not events:
-            return b""
-        if self._encoder is None:
-            head = self.stream.snapshot
-            self._encoder = OpenAIEncoder(
-                head.model or _NAMELESS, id=head.id or _NAMELESS, created=max(head.created or 0, 0)
-            )
-        written = self._encoder.encode(self._read_text(events))
-        self._judge.feed(written)
+        written = self._write(self.stream.feed(data))
         if self._judge.verdict is not None and self.stream.verdict is None:
             self.over = True
             self._verdict = self._judge.verdict
@@ -63,6 +54,21 @@ class MarkupTap(Passage):
         if self.over:
             return b""
         self.over = True
+        return self._write(self.stream.closing_events) + self._write_end(verdict)
+
+    def _write(self, events: list[ChatEvent]) -> bytes:
+        if not events:
+            return b""
+        if self._encoder is None:
+            head = self.stream.snapshot
+            self._encoder = OpenAIEncoder(
+                head.model or _NAMELESS, id=head.id or _NAMELESS, created=max(head.created or 0, 0)
+            )
+        written = self._encoder.encode(self._read_text(events))
+        self._judge.feed(written)
+        return written
+
+    def _write_end(self, verdict: Verdict) -> bytes:
         self._verdict = verdict
         if not may_end(verdict) or self._encoder is None:
             return self._write_error(verdict)

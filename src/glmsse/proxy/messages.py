@@ -73,6 +73,7 @@ class MessagesPassage(Passage):
         else:
             data = b""
         self._reader.close()
+        data += self._out(self._encode(self._reader.closing_events))
         data += self._out(self._encoder.finish(self.verdict))
         return self._message.body() if self._whole and self._message.ended else data
 

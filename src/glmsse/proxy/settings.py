@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from urllib.parse import urlsplit
@@ -100,18 +99,17 @@ class Settings:
 
     def tap(self, choices: int) -> ChatStream:
         """A stream that judges and keeps no text."""
-        return self._stream(choices, self.allow, self.deny, deltas=False)
+        return self._stream(choices, deltas=False)
 
     def rewritten(self) -> ChatStream:
-        """A stream whose events are written anew, without `flush_tail`: what that reads at the end makes no events."""
-        allow = [name for name in self.allow if name != "flush_tail"]
-        return self._stream(1, allow, (*self.deny, "flush_tail"), deltas=True)
+        """A stream whose events are written anew."""
+        return self._stream(1, deltas=True)
 
-    def _stream(self, choices: int, allow: Sequence[str], deny: Sequence[str], *, deltas: bool) -> ChatStream:
+    def _stream(self, choices: int, *, deltas: bool) -> ChatStream:
         return ChatStream(
             self.profile,
-            allow=allow,
-            deny=deny,
+            allow=self.allow,
+            deny=self.deny,
             limits=self.limits,
             choices=choices,
             deltas=deltas,

@@ -109,6 +109,7 @@ def timeline_of(recording: Recording) -> Timeline:
         take(stream.feed(piece), seconds)
         received.append((seconds if recording.timed else float(len(moments)), stream.bytes_seen))
     verdict = stream.close(sidecar.terminal.ending())
+    take(stream.closing_events, seconds)
     end = seconds if recording.timed else float(len(moments))
     return Timeline(
         timed=recording.timed,
