@@ -252,8 +252,8 @@ class ChatStream(SingleUse):
 
     @property
     def closing_events(self) -> list[ChatEvent]:
-        """The events that only `close` could read: of a last event without its blank line (`flush_tail`), and those that
-        end calls and held-back text where no `[DONE]` came. Empty before, and empty again after `forget`."""
+        """The events that only `close` could read: of a last event without its blank line (`flush_tail`), and those
+        that end calls and held-back text where no `[DONE]` came. Empty before `close` and after `forget`."""
         return list(self._closing_events)
 
     @property
