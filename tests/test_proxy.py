@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -310,6 +311,71 @@ def test_a_client_that_does_not_read_is_dropped(recorder: Recorder) -> None:
 
     assert (record["slow_client"], record["code"]) == (True, "cancelled")
     assert record["received_bytes"] < len(events)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux ends such a connection")
+def test_a_client_that_does_not_read_loses_its_connection(recorder: Recorder) -> None:
+    recorder.answer = (
+        recorder.answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + body(text("x" * 1000) for _ in range(20_000))
+    )
+    process = start_command(recorder.url, "--send", "0.5")
+    try:
+        port = port_of(process)
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", port))
+        with client:
+            client.sendall(
+                b'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\n{"stream":true}'
+            )
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["slow_client"] is True
+            patience = time.monotonic() + 30
+            while (ours := (port, client.getsockname()[1])) in _connections() and time.monotonic() < patience:
+                time.sleep(0.1)
+            assert ours not in _connections()
+    finally:
+        stop(process)
+
+
+def _connections() -> set[tuple[int, int]]:
+    """The local and the remote port of each established or closing TCP connection of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {(int(row[1].rpartition(":")[2], 16), int(row[2].rpartition(":")[2], 16)) for row in rows}
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_a_mistake_of_ours_costs_one_answer_and_is_seen(
+    server: Provider, monkeypatch: pytest.MonkeyPatch, path: str, streams: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("with SECRET text")
+
+    with proxy(server.base_url) as running:
+        with monkeypatch.context() as patch:
+            patch.setattr("glmsse.proxy.exchange.Exchange._note_beginning", fail)
+            request = {
+                "model": "text",
+                "stream": streams,
+                "messages": [{"role": "user", "content": "x"}],
+                "max_tokens": 9,
+            }
+            try:
+                status = httpx.post(running.url + path, json=request, timeout=20, trust_env=False).status_code
+            except httpx.RemoteProtocolError:  # the head had gone out: the body has no end
+                status = 200
+        metrics = httpx.get(running.url + "/metrics", trust_env=False).text
+        after = httpx.post(running.url + path, json={**request, "stream": True}, timeout=20, trust_env=False)
+
+    assert status == (200 if path == "/v1/chat/completions" else 500)
+    assert 'glmsse_proxy_refused_total{reason="internal"} 1.0' in metrics
+    assert "glmsse_proxy_open_streams 0.0" in metrics
+    assert after.status_code == 200
+    assert {"error": "ValueError", "event": "internal_error"}.items() <= next(
+        record for record in running.log if record["event"] == "internal_error"
+    ).items()
+    assert "SECRET" not in json.dumps(running.log)
 
 
 @pytest.mark.parametrize(

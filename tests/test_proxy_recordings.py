@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,11 @@ import pytest
 from glmsse.__main__ import main
 from glmsse.capture import Recording
 from glmsse.capture.recording import stream_for
+from glmsse.proxy.recordings import Recordings
+from glmsse.proxy.settings import Settings
 from glmsse.scenarios import SCENARIOS, text
 from glmsse.scenarios import body as body_of
+from glmsse.verdict import Verdict
 from loopback import Provider, provider
 from proxying import Recorder, proxy
 
@@ -92,6 +95,42 @@ def test_no_more_are_written_than_may_be(server: Provider, tmp_path: Path) -> No
     assert [record for record in running.log if record["event"] == "recordings_full"] == [
         {"event": "recordings_full", "recordings": 2}
     ]
+
+
+def test_a_folder_that_was_emptied_is_filled_again(
+    server: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glmsse.proxy.recordings.LOOK_AGAIN_SECONDS", 0)
+    with proxy(server.base_url, record=str(tmp_path), max_recordings=1) as running:
+        for _ in range(2):
+            _ask(running.url, "text")
+        _until(lambda: any(record["event"] == "recordings_full" for record in running.log))
+        for path in tmp_path.iterdir():
+            path.unlink()
+        _ask(running.url, "text")
+
+    assert len(_recordings(tmp_path)) == 1
+
+
+def test_what_comes_after_the_end_is_told(tmp_path: Path) -> None:
+    log: list[dict[str, Any]] = []
+    recordings = Recordings(Settings(upstream="http://x", record=str(tmp_path)), log.append)
+    recorder = recordings.recorder([], {}, 1)
+    assert recorder is not None
+    recorder.start(200, {})
+    recorder.piece(b"data: {}\n\n", 0.1)
+    recordings.close()
+
+    recordings.keep(recorder, Verdict("not_accepted"), None)
+
+    assert log == [{"event": "recording_failed", "error": "closed"}]
+
+
+def _until(there: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 20
+    while not there():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
 
 
 def test_an_answer_over_the_limit_is_not_recorded(server: Provider, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from glmsse import Limits
 from glmsse.proxy.anthropic_request import chat_request
 from glmsse.proxy.errors import openai_event
-from glmsse.proxy.markup import WholeMarkupTap
+from glmsse.proxy.markup import MarkupTap, WholeMarkupTap
 from glmsse.proxy.messages import MessagesPassage
 from glmsse.proxy.metrics import Metrics
 from glmsse.proxy.requests import KEY_HEADERS, Refusal, check_head, headers_downstream, headers_upstream
@@ -160,6 +160,39 @@ def whole_message(*pieces: bytes, **settings: Any) -> dict[str, Any]:
     passage.start(200, [(b"content-type", b"text/event-stream")])
     body = b"".join(passage.feed(piece) for piece in pieces) + passage.finish()
     return dict(json.loads(body)) if body else {}
+
+
+@pytest.mark.parametrize("markup", ["none", "glm"])
+def test_a_messages_stream_has_its_verdict_before_its_last_event(markup: str) -> None:
+    settings = Settings(upstream=UPSTREAM, verdict_comment=True, content_markup=markup)
+    passage = MessagesPassage(settings, model="m", whole=False, tools=None)
+    passage.start(200, [(b"content-type", b"text/event-stream")])
+
+    written = passage.feed(chunk({"content": "Hi"}) + chunk({}, "stop") + DONE) + passage.finish()
+
+    last, comment = written.split(b"\n\n")[-2:-4:-1]
+    assert last.startswith(b"event: message_stop\n")
+    assert comment == b": glmsse outcome=accepted code=- replay=pointless"
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_a_stream_written_anew_has_its_verdict_before_the_sentinel(reason: str) -> None:
+    settings = Settings(upstream=UPSTREAM, verdict_comment=True, content_markup="glm")
+    tap = MarkupTap(settings, openai_event, tools=None)
+    tap.start(200, [(b"content-type", b"text/event-stream")])
+
+    written = tap.feed(chunk({"content": "Hi"}) + chunk({}, reason) + DONE) + tap.finish()
+
+    comment = f": glmsse outcome={tap.verdict.outcome} code={tap.verdict.code or '-'} replay={tap.verdict.replay}"
+    assert written.endswith(b"\n\n" + comment.encode() + b"\n\n" + DONE)
+
+
+@pytest.mark.parametrize("stops", ["x", [1], {"a": 1}])
+def test_stop_sequences_of_a_wrong_type_are_refused(stops: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        translated(stop_sequences=stops)
+
+    assert (caught.value.status, caught.value.code) == (400, "not_translated")
 
 
 def chunk(delta: dict[str, Any], reason: str | None = None) -> bytes:

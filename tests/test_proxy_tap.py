@@ -40,6 +40,28 @@ def test_what_passes_of_a_failing_stream_does_not_depend_on_the_cutting(scenario
     assert len(outs) == 1
 
 
+@pytest.mark.parametrize("blank", [b"\n\n", b"\n\n\n", b"\r\n\r\n", b"\r\n\r\n\n\r\n", b"\r\r", b"\r\n\n\r"])
+@pytest.mark.parametrize("bad", [b"data: {", b"data: \xff", b'data: {"error":{"code":"1302"}}'])
+def test_of_blank_lines_before_a_fault_the_same_pass_at_every_cut(blank: bytes, bad: bytes) -> None:
+    data = blank + b"".join(frame(text(word)).rstrip() + blank for word in "ab") + bad + blank
+
+    outs = {through(data, size)[0] for size in (*range(1, len(data)), 10**6)}
+
+    assert len(outs) == 1
+    assert outs.pop().startswith(data.partition(bad)[0])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("comment", [False, True])
+def test_an_accepted_stream_passes_at_every_cut_whatever_its_line_ends(end: bytes, comment: bool) -> None:
+    data = body([text("Hi"), finish("stop", 16)]).replace(b"\n", end)
+
+    outs = {through(data, size, comment=comment)[0] for size in (*range(1, len(data)), 10**6)}
+
+    assert len(outs) == 1
+    assert comment or outs == {data}
+
+
 CUT = ("length", "sensitive", "network_error")
 
 

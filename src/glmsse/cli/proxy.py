@@ -39,6 +39,8 @@ def add_to(commands: Any) -> None:
     option("--max-streams", type=int, default=4000, metavar="N", help="answers open per worker (default: 4000)")
     option("--max-body-bytes", type=int, default=8 * 1024 * 1024, metavar="N", help="of a request (default: 8388608)")
     option("--max-header-bytes", type=int, default=32 * 1024, metavar="N", help="of a request (default: 32768)")
+    option("--request", type=float, default=30, metavar="S", help="seconds for a request's body (default: 30)")
+    option("--connect", type=float, default=10, metavar="S", help="seconds to reach the upstream (default: 10)")
     option("--first-byte", type=float, default=300, metavar="S", help="seconds to the first byte (default: 300)")
     option("--idle", type=float, default=120, metavar="S", help="seconds without progress (default: 120)")
     option("--total", type=float, default=3600, metavar="S", help="seconds for an answer (default: 3600)")
@@ -85,6 +87,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
         content_markup=args.content_markup,
         verdict_comment=args.verdict_comment,
         deadlines=Deadlines(first_byte=args.first_byte, idle=args.idle, total=args.total),
+        connect_seconds=args.connect,
+        request_seconds=args.request,
         send_seconds=args.send,
         ping_seconds=args.ping or None,
         record=args.record,

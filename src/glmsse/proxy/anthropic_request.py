@@ -21,8 +21,9 @@ def chat_request(request: dict[str, Any], model: str | None = None) -> dict[str,
     body["stream_options"] = {"include_usage": True}
     body["messages"] = [*_system(request.get("system")), *_messages(request.get("messages"))]
     body.update({name: request[name] for name in _COPIED if request.get(name) is not None})
-    if request.get("stop_sequences"):
-        body["stop"] = request["stop_sequences"]
+    stops = [_text(stop, "stop_sequences") for stop in _list(request.get("stop_sequences") or [], "stop_sequences")]
+    if stops:
+        body["stop"] = stops
     tools = [_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(request.get("tools") or [], "tools"))]
     if tools:
         body["tools"] = tools

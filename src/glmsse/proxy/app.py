@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import traceback
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -34,6 +36,8 @@ MESSAGES_PATHS = ("/v1/messages", "/api/anthropic/v1/messages")
 _NO_COUNT = Refusal(
     404, "count_tokens", "this proxy cannot count tokens: only the model's own tokenizer could", "not_found_error"
 )
+
+_INTERNAL = Refusal(500, "internal", "the proxy has failed; its log says where", "api_error")
 
 Log = Callable[[dict[str, Any]], None]
 OpenExchange = Callable[["Proxy", RawHeaders, bytes], tuple[Exchange, RawHeaders, bytes]]
@@ -74,6 +78,7 @@ class Endpoint:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         proxy = self._proxy
+        exchange: Exchange | None = None
         try:
             check_head(scope["headers"], proxy.settings)
             if proxy.open >= proxy.settings.max_streams:
@@ -91,6 +96,12 @@ class Endpoint:
             await self._refuse(refusal, send)
         except ClientLeft:
             proxy.metrics.refused.labels("client_left").inc()
+        except Exception as problem:  # a mistake of ours costs this answer, and is seen
+            proxy.log({"event": "internal_error", "error": type(problem).__name__, "at": _place(problem)})
+            if exchange is None or not exchange.started:
+                await self._refuse(_INTERNAL, send)
+            else:
+                proxy.metrics.refused.labels(_INTERNAL.code).inc()
 
     async def _refuse(self, refusal: Refusal, send: Send) -> None:
         self._proxy.metrics.refused.labels(refusal.code).inc()
@@ -103,6 +114,12 @@ class Endpoint:
             headers.append((b"retry-after", b"1"))
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "http.response.body", "body": data, "more_body": False})
+
+
+def _place(problem: BaseException) -> str:
+    """Where it was raised, without what was read there."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
 
 
 def create_app(settings: Settings, log: Log = log_line) -> Starlette:

@@ -36,7 +36,7 @@ def chat_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[Excha
         openai_event,
         asked_for_stream=streams,
         whole=whole,
-        recorder=None if whole else proxy.recordings.recorder(kept, request, choices),
+        open_recorder=None if whole else lambda: proxy.recordings.recorder(kept, request, choices),
     )
     return exchange, kept, body
 

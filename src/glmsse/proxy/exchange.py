@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ class Exchange:
     asked_for_stream  by the client
     translates        the client speaks another protocol than the upstream, so nothing of its response passes as it is
     whole             the passage gives all of the answer at its end, or a verdict that there is none
+    open_recorder     called when it runs; `recordings` gets back what it gives
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Exchange:
         asked_for_stream: bool,
         translates: bool = False,
         whole: bool = False,
-        recorder: Recorder | None = None,
+        open_recorder: Callable[[], Recorder | None] | None = None,
     ) -> None:
         self._proxy = proxy
         self._settings = proxy.settings
@@ -57,11 +58,13 @@ class Exchange:
         self._asked_for_stream = asked_for_stream
         self._translates = translates
         self._whole = whole
-        self._recorder = recorder
+        self._open_recorder = open_recorder
+        self._recorder: Recorder | None = None
         self._status: int | None = None
         self._plain = False
         self._passed_on = False
-        self._started = False
+        self.started = False
+        """Whether anything was sent to the client."""
         self._finished = False
         self._broke: str | None = None
         self._unread: AsyncIterator[bytes] | None = None
@@ -80,6 +83,8 @@ class Exchange:
             deadlines = Deadlines(total=deadlines.total)
         watch = self._watch = Watch(deadlines, self._settings.send_seconds, receive, send)
         try:
+            if self._open_recorder is not None:
+                self._recorder = self._open_recorder()
             await watch.run(self._work(headers, body))
             if not self._finished:
                 self._passage.stream.close(watch.code)
@@ -88,8 +93,10 @@ class Exchange:
         except asyncio.TimeoutError:
             watch.slow_client = True
         finally:
-            self._passage.finish(watch.code)
-            self._report()
+            try:
+                self._passage.finish(watch.code)
+            finally:
+                self._report()
 
     async def _work(self, headers: RawHeaders, body: bytes) -> None:
         error: BaseException | None = None
@@ -153,7 +160,7 @@ class Exchange:
                 if not begun:
                     watch.first_byte(len(data))
                     begun = self._note_beginning(stream)
-                if out and not self._started:
+                if out and not self.started:
                     if passage.over and not may_end(passage.verdict):
                         return None  # a fault before anything was sent is told by the status
                     await self._start_anew()
@@ -177,7 +184,7 @@ class Exchange:
         return self._first_content is not None
 
     async def _ping(self) -> None:
-        if not self._started:
+        if not self.started:
             await self._start_anew()
         await self._watch.send_body(self._passage.ping())
 
@@ -220,7 +227,7 @@ class Exchange:
             self._recorder.piece(data, monotonic() - self._began)
 
     async def _start(self, status: int, headers: RawHeaders) -> None:
-        self._started = True
+        self.started = True
         if self._trailers:
             headers = [*headers, (b"trailer", b"glmsse-verdict")]
         await self._watch.send(
@@ -241,7 +248,7 @@ class Exchange:
         rest = passage.finish(error)
         self._ended = monotonic()
         verdict = passage.verdict
-        if not self._started:
+        if not self.started:
             if not rest or not may_end(verdict):
                 await self._send_error(verdict)
                 return
@@ -259,7 +266,7 @@ class Exchange:
             )
 
     async def _send_error(self, verdict: Verdict) -> None:
-        self._finished = True
+        self._finished = self.started = True
         self._trailers = False
         body = error_object(self._write_error(verdict))
         headers: RawHeaders = [_JSON]

@@ -14,12 +14,13 @@ from ..errors import MisuseError
 from ..events import ChatEvent, ContentDelta, Done, Failed, Finish
 from ..glm_text import ToolCallParser
 from ..verdict import Verdict
-from .passage import Passage, WriteError, may_end
+from .passage import Passage, WriteError, may_end, verdict_comment
 from .requests import RawHeaders, Refusal
 from .settings import Settings
 
 _NAMELESS = "glmsse"
-_END = b"\n\n" + write_event(SENTINEL)
+_DONE = write_event(SENTINEL)
+_END = b"\n\n" + _DONE
 _LINE_ENDS_TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -30,6 +31,7 @@ class MarkupTap(Passage):
         self._parser = _parser(settings, tools, choices)
         super().__init__(settings.rewritten())
         self._write_error = write_error
+        self._comment = settings.verdict_comment
         self._judge = ChatStream(limits=settings.limits, allow=("usage_optional",), deltas=False, collect=False)
         self._encoder: OpenAIEncoder | None = None
         self._verdict: Verdict | None = None
@@ -73,11 +75,14 @@ class MarkupTap(Passage):
         if not may_end(verdict) or self._encoder is None:
             return self._write_error(verdict)
         rest = self._encoder.finish(None if verdict.accepted else verdict)
-        if not verdict.accepted:
-            return rest
-        self._judge.feed(rest)
-        self._verdict = self._judge.close()
-        return rest if may_end(self._verdict) else self._write_error(self._verdict)
+        if verdict.accepted:
+            self._judge.feed(rest)
+            self._verdict = self._judge.close()
+            if not may_end(self._verdict):
+                return self._write_error(self._verdict)
+        if self._comment and rest.endswith(_DONE):
+            return rest[: -len(_DONE)] + verdict_comment(self._verdict) + _DONE
+        return rest
 
     def _read_text(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
         for event in events:

@@ -15,7 +15,7 @@ from .anthropic_request import chat_request
 from .errors import anthropic_event, openai_event
 from .exchange import Exchange
 from .markup import MarkupTap
-from .passage import Passage, may_end
+from .passage import Passage, may_end, verdict_comment
 from .requests import RawHeaders, Refusal, headers_upstream, json_object
 from .settings import Settings
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .app import Proxy
 
 
+_MESSAGE_STOP = b"event: message_stop\n"
 # Of what was written here itself; what came has been held to its limits.
 _OWN = Limits(max_event_bytes=None, max_stream_bytes=None, max_events=None)
 
@@ -35,6 +36,7 @@ class MessagesPassage(Passage):
         self._markup = MarkupTap(settings, openai_event, tools=tools) if settings.content_markup == "glm" else None
         super().__init__(self._reader if self._markup is None else self._markup.stream)
         self._whole = whole
+        self._comment = settings.verdict_comment and not whole
         self._encoder = AnthropicEncoder(model, message_id=f"msg_{uuid4().hex}", drop_blank_text=True)
         self._message = MessageBuilder()
 
@@ -74,8 +76,13 @@ class MessagesPassage(Passage):
             data = b""
         self._reader.close()
         data += self._out(self._encode(self._reader.closing_events))
-        data += self._out(self._encoder.finish(self.verdict))
+        data += self._out(self._with_comment(self._encoder.finish(self.verdict)))
         return self._message.body() if self._whole and self._message.ended else data
+
+    def _with_comment(self, rest: bytes) -> bytes:
+        """With the verdict before the event that ends the message, where that is wished."""
+        before, stop, behind = rest.rpartition(_MESSAGE_STOP)
+        return before + verdict_comment(self.verdict) + stop + behind if self._comment and stop else rest
 
     def _encode(self, events: list[ChatEvent]) -> bytes:
         return self._encoder.encode(events) if events else b""
@@ -146,9 +153,12 @@ def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[E
     if request is None:
         raise Refusal(400, "not_json", "the request body is not a JSON object")
     translated = chat_request(request, settings.model)
-    streams = request.get("stream") is True
+    streams, named = request.get("stream") is True, request.get("model")
     passage = MessagesPassage(
-        settings, model=str(request.get("model")), whole=not streams, tools=translated.get("tools")
+        settings,
+        model=named if isinstance(named, str) else translated["model"],
+        whole=not streams,
+        tools=translated.get("tools"),
     )
     kept = [
         (name, value)
@@ -163,6 +173,6 @@ def messages_exchange(proxy: Proxy, headers: RawHeaders, body: bytes) -> tuple[E
         anthropic_event,
         asked_for_stream=streams,
         translates=True,
-        recorder=proxy.recordings.recorder(kept, translated, 1),
+        open_recorder=lambda: proxy.recordings.recorder(kept, translated, 1),
     )
     return exchange, kept, json.dumps(translated).encode()  # in ASCII: a client may have cut a pair

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from ..chat import ChatStream
+from ..encode import write_comment
 from ..errors import GENERATION
 from ..verdict import Verdict
 from .requests import RawHeaders
@@ -56,6 +57,11 @@ class Passage(ABC):
 def may_end(verdict: Verdict) -> bool:
     """Whether the client may see a normal end."""
     return verdict.accepted or verdict.stage == GENERATION
+
+
+def verdict_comment(verdict: Verdict) -> bytes:
+    """The verdict as a comment in the stream."""
+    return write_comment(verdict_line(verdict))
 
 
 def verdict_line(verdict: Verdict) -> str:

@@ -19,6 +19,7 @@ from .requests import KEY_HEADERS, RawHeaders
 from .settings import Settings
 
 MOST_AT_ONCE = 32
+LOOK_AGAIN_SECONDS = 60
 """Answers recorded at the same time: each is held in memory until it is written."""
 
 _PATH = "/chat/completions"
@@ -32,12 +33,12 @@ class Recordings:
         self._log = log
         self._directory = None if settings.record is None else Path(settings.record)
         self._room = BoundedSemaphore(MOST_AT_ONCE)
-        self._full = False
+        self._full_until: float | None = None
         self._writer = ThreadPoolExecutor(1, "glmsse-recordings") if self._directory else None
 
     def recorder(self, headers: RawHeaders, request: dict[str, Any], choices: int) -> Recorder | None:
         """For one answer; None if it is not to be recorded. `headers` are those that go upstream."""
-        if self._writer is None or self._full or not self._room.acquire(blocking=False):
+        if self._writer is None or self._is_full() or not self._room.acquire(blocking=False):
             return None
         settings = self._settings
         model = request.get("model")
@@ -61,8 +62,12 @@ class Recordings:
         """Write it soon; a proxy never waits for a disk."""
         if self._writer is None or recorder.is_empty:
             self.drop()
-        else:
+            return
+        try:
             self._writer.submit(self._write, recorder, verdict, error_class)
+        except RuntimeError:  # of an answer that outlived the drain
+            self.drop()
+            self._log({"event": "recording_failed", "error": "closed"})
 
     def drop(self) -> None:
         """The recorder that was handed out is done with."""
@@ -77,10 +82,11 @@ class Recordings:
         assert self._directory is not None
         try:
             if self._count() >= self._settings.max_recordings:
-                if not self._full:
-                    self._full = True
+                if self._full_until is None:
                     self._log({"event": "recordings_full", "recordings": self._settings.max_recordings})
+                self._full_until = time.monotonic() + LOOK_AGAIN_SECONDS
                 return
+            self._full_until = None
             recording = recorder.finish(verdict, error_class=error_class)
             if recording is not None:
                 recording.write(self._directory / _name())
@@ -88,6 +94,10 @@ class Recordings:
             self._log({"event": "recording_failed", "error": type(problem).__name__})
         finally:
             self.drop()
+
+    def _is_full(self) -> bool:
+        """What was full a while ago may have been emptied since: the next answer finds out."""
+        return self._full_until is not None and time.monotonic() < self._full_until
 
     def _count(self) -> int:
         assert self._directory is not None

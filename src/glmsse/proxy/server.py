@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket as tcp
 import sys
 import tempfile
 from functools import partial
@@ -46,6 +47,8 @@ def serve(
         backlog=_BACKLOG,
     )
     socket = config.bind_socket()
+    if hasattr(tcp, "TCP_USER_TIMEOUT"):  # connections inherit it: a client that takes nothing any more loses its own
+        socket.setsockopt(tcp.IPPROTO_TCP, tcp.TCP_USER_TIMEOUT, max(1000, round(settings.send_seconds * 1000)))
     socket.listen(_BACKLOG)  # from here on clients wait instead of being refused
     print(f"glmsse: listening on port {socket.getsockname()[1]}", file=sys.stderr, flush=True)
     if workers == 1:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 from ..chat import ChatStream
-from ..encode import write_comment
 from ..errors import ProviderError
 from ..events import Failed
 from ..verdict import Verdict
-from .passage import Passage, WriteError, may_end, verdict_line
+from .passage import Passage, WriteError, may_end, verdict_comment
 
 # A CR before an LF is half of a line end, never one of its own.
 _BLANK_LINE = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2,}")
+_EVENT_END = re.compile(rb"(?:\r\n|\r(?!\n)|\n)[\r\n]")
 _SENTINEL_LINE = re.compile(rb"(?:\A|[\r\n])(?:\xef\xbb\xbf)?data:[ \t]*\[DONE\][ \t]*[\r\n]")
 _LONGEST_SPLIT = 3  # of the four bytes of CR LF CR LF, so many can have come before
 
@@ -78,16 +78,15 @@ class Tap(Passage):
             offset = event.error.offset
             base = self.stream.bytes_seen - len(held)
             limit = 0 if offset is None else max(0, offset - base)
-            end = _last_boundary(held, 0, limit)
-            if isinstance(event.error, ProviderError):
-                end = _block_end(held, end)
-            return bytes(held[:end]) + self._write_error(verdict)
+            end = _whole_events(held, limit)
+            own = _block(held, end) if isinstance(event.error, ProviderError) else b""
+            return bytes(held[:end]) + own + self._write_error(verdict)
         found = _SENTINEL_LINE.search(held)
-        start = _last_boundary(held, 0, found.start() + 1) if found else len(held)
+        start = _whole_events(held, found.start() + 1) if found else len(held)
         if not may_end(verdict):
             return bytes(held[:start]) + self._write_error(verdict)
-        comment = write_comment(verdict_line(verdict)) if self._comment else b""
-        return bytes(held[:start]) + comment + bytes(held[start : _block_end(held, start)])
+        comment = verdict_comment(verdict) if self._comment else b""
+        return bytes(held[:start]) + comment + _block(held, start)
 
 
 def _last_boundary(data: bytearray, start: int, end: int) -> int:
@@ -100,12 +99,28 @@ def _last_boundary(data: bytearray, start: int, end: int) -> int:
     return last
 
 
-def _block_end(data: bytearray, start: int) -> int:
-    """Behind the blank line that ends the block at `start`, leading blank lines aside."""
-    while data.startswith((b"\r", b"\n"), start):
-        start += 1
-    found = _BLANK_LINE.search(data, start)
+def _whole_events(data: bytearray, end: int) -> int:
+    """Behind the last blank line before `end`.
+
+    Where there is none, behind the line ends at the start: they belong to what went on before, like the LF of its CR.
+    """
+    last = _last_boundary(data, 0, end)
+    if last:
+        return last
+    start = data[:end]
+    return len(start) - len(start.lstrip(b"\r\n"))
+
+
+def _block(data: bytearray, start: int) -> bytes:
+    """The block at `start`, leading blank lines included, with the blank line that ends its event and no other.
+
+    An event is read at the first byte of that line, wherever a read ends; if it is half of a CR LF, the rest is added.
+    """
+    text = start
+    while data.startswith((b"\r", b"\n"), text):
+        text += 1
+    found = _EVENT_END.search(data, text)
     if found is None:
-        return len(data)
-    # Of more blank lines, only the one that ends the event.
-    return found.end() if b"\r" in found.group() else found.start() + 2
+        return bytes(data[start:])
+    block = bytes(data[start : found.end()])
+    return block + b"\n" if block.endswith(b"\n\r") else block
