@@ -6,9 +6,6 @@ through, so each read of the worker is one event, whatever else the machine does
 blocks, the order changing. CPU is the scheduler's own count of nanoseconds, of user and kernel. What else the machine
 does only ever makes a block dearer, so the first deciles of both are compared; the median of pairs is shown beside it.
 With --most it fails (exit 1) if the tap adds more than that share.
-
---instructions counts a worker's instructions under callgrind instead: the slope between two numbers of events, which no
-other load disturbs. The kernel's share is not in it, so the tap's looks larger than it is. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -16,10 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import socket
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,12 +26,6 @@ from proxy import PATH, raise_file_limit, run_no_tap, run_tap, running
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 WARM_EVENTS = 200
 PATIENCE = 300
-PROGRAM = """\
-import socket, sys
-sys.path.insert(0, sys.argv[1])
-import proxy
-getattr(proxy, sys.argv[2])(sys.argv[3], socket.socket(fileno=int(sys.argv[4])))
-"""
 
 
 class Worker:
@@ -115,52 +104,13 @@ def measure(pairs: int, streams: int, events: int) -> list[tuple[float, float]]:
     return measured
 
 
-def count(target: str, events: int, streams: int) -> int:
-    """All instructions of a worker that passes so many events through each stream."""
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-B", "-c", PROGRAM]
-    with (
-        socket.create_server(("127.0.0.1", 0), backlog=1024) as upstream,
-        socket.create_server(("127.0.0.1", 0), backlog=1024) as listening,
-    ):
-        url, proxied = (f"http://127.0.0.1:{end.getsockname()[1]}" for end in (upstream, listening))
-        arguments = [str(Path(__file__).parent), target, url, str(listening.fileno())]
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
-        with subprocess.Popen(
-            [*command, *arguments], pass_fds=[listening.fileno()], env=environment, stderr=subprocess.PIPE, text=True
-        ) as process:
-            worker = Worker(process, proxied, upstream, streams)
-            worker.pass_events(events)
-            worker.end()
-            process.terminate()
-            _, said = process.communicate(timeout=PATIENCE)
-    line = next(line for line in said.splitlines() if "Collected" in line)
-    return int(line.rpartition(":")[2])
-
-
-def count_both(streams: int, events: int) -> tuple[float, float]:
-    """Instructions an event, with the tap and without."""
-
-    def per_event(target: str) -> float:
-        small, large = (count(target, size, streams) for size in (events, 3 * events))
-        return (large - small) / (2 * events * streams)
-
-    return per_event("run_tap"), per_event("run_no_tap")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=200, help="of blocks (default: 200)")
     parser.add_argument("--streams", type=int, default=20, help="of each worker, in step (default: 20)")
     parser.add_argument("--events", type=int, default=20, help="a stream and block (default: 20)")
     parser.add_argument("--most", type=float, metavar="SHARE", help="that the tap may add (default: only print)")
-    parser.add_argument("--instructions", action="store_true", help="count instructions instead of time")
     args = parser.parse_args()
-    if args.instructions:
-        with_tap, without = count_both(args.streams, args.events)
-        added = with_tap / without - 1
-        print(f"with the tap {with_tap:,.0f} instructions an event, without {without:,.0f}")
-        print(f"the tap adds {added:.1%}")
-        return 1 if args.most is not None and added > args.most else 0
     multiprocessing.set_start_method("fork")
     raise_file_limit()
     measured = measure(args.pairs, args.streams, args.events)
