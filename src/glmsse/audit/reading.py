@@ -191,8 +191,14 @@ def _sidecar_bytes(path: str) -> bytes | None:
         from .remote import read_remote_sidecar  # needs the extra
 
         return read_remote_sidecar(path)
-    with suppress(FileNotFoundError), open(path, "rb", buffering=0) as file:
-        return file.read(MOST_SIDECAR_BYTES + 1)
+    with suppress(FileNotFoundError):
+        pieces, size = [], 0
+        for piece in _stored(path):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MOST_SIDECAR_BYTES:
+                break
+        return b"".join(pieces)
     return None
 
 
